@@ -1,0 +1,70 @@
+//! Which sources: links, their refs and markers.
+//!
+//! Answers: which files does an agent rely on, under which session key, read up to where. Always
+//! holds: a link's path is used only where it lies beneath a known Claude folder. Deliberately
+//! elsewhere: the table of links (`record`), what is new in a file (`probe`).
+
+use crate::ids::{AgentId, CatalogId, HostId, SessionKey, SourceKey, ThreadId, Timestamp};
+use std::path::PathBuf;
+
+/// The identity of a link: a session key under one agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId {
+    /// The session.
+    pub session_key: SessionKey,
+    /// The agent it belongs to.
+    pub agent_id: AgentId,
+}
+
+/// A row of `session_upstream_links` (facts: gateway §2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Session key and agent.
+    pub id: LinkId,
+    /// The catalog, `claude`.
+    pub catalog_id: CatalogId,
+    /// The machine that holds the upstream.
+    pub host_id: HostId,
+    /// The upstream's own session id.
+    pub thread_id: ThreadId,
+    /// The upstream's kind, `claude-cli`.
+    pub upstream_kind: String,
+    /// Where the upstream is, as stored: `{"filePath":"…"}`.
+    pub ref_json: Option<String>,
+    /// How far it was read, as stored: `{"offset":N}`.
+    pub marker_json: Option<String>,
+    /// When the marker last moved.
+    pub last_scanned_at: Option<Timestamp>,
+    /// When the link was made.
+    pub created_at: Timestamp,
+    /// When the row last changed; changes with every write (facts: gateway §5.6).
+    pub updated_at: Timestamp,
+}
+
+impl Link {
+    /// The key of the source that the link names.
+    #[must_use]
+    pub fn source_key(&self) -> SourceKey {
+        SourceKey::of(&self.host_id, &self.thread_id, self.ref_json.as_deref().unwrap_or("null"))
+    }
+
+    /// The transcript's path, if the ref names one.
+    #[must_use]
+    pub fn path(&self) -> Option<PathBuf> {
+        let value: serde_json::Value = serde_json::from_str(self.ref_json.as_deref()?).ok()?;
+        Some(PathBuf::from(value.get("filePath")?.as_str()?))
+    }
+
+    /// The offset that the marker names; `{"size":N}` is its older form (facts: gateway §4).
+    #[must_use]
+    pub fn marker(&self) -> Option<u64> {
+        let value: serde_json::Value = serde_json::from_str(self.marker_json.as_deref()?).ok()?;
+        value.get("offset").or_else(|| value.get("size"))?.as_u64()
+    }
+}
+
+/// A marker as it is stored.
+#[must_use]
+pub fn marker_json(offset: u64) -> String {
+    format!("{{\"offset\":{offset}}}")
+}
