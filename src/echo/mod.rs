@@ -1,0 +1,3 @@
+//! Was it ours: own texts, and what they excuse.
+
+pub mod text;

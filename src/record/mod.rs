@@ -1,0 +1,1 @@
+//! One transaction: the signal log.

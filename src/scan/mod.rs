@@ -1,0 +1,3 @@
+//! Bytes → rows.
+
+pub mod line;
