@@ -3,6 +3,7 @@
 //! A value of one of these types has been looked at once, where it was made; nobody re-checks it.
 //! Texts of rows are never among them.
 
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -63,6 +64,21 @@ name! {
 name! {
     /// One life of a file's content: 8 random hex digits, never derived from the content.
     Generation
+}
+
+impl Generation {
+    /// A new one.
+    pub fn random() -> Result<Self> {
+        let mut bytes = [0; 4];
+        fill_random(&mut bytes)?;
+        Ok(Self(hex(&bytes)))
+    }
+}
+
+/// Fills a buffer from the system's random source.
+pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
+    getrandom::fill(bytes)
+        .map_err(|e| Error::Failed(format!("the system gives no random bytes: {e}")))
 }
 
 impl SessionKey {
@@ -209,6 +225,12 @@ impl HashKey {
     #[must_use]
     pub fn text(&self, normalised: &str) -> TextHash {
         self.hash(b"text", normalised.as_bytes())
+    }
+
+    /// The keyed hash of some of a file's content.
+    #[must_use]
+    pub fn content(&self, bytes: &[u8]) -> TextHash {
+        self.hash(b"content", bytes)
     }
 
     /// SHA-256 over key, purpose and bytes, cut to 128 bits (which also rules out extension).

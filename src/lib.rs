@@ -1,11 +1,66 @@
-//! Notices when a person types into a Claude Code session, records it once, tells the watchers.
+//! Notices when a person types into a Claude Code session that an agent is responsible for, records
+//! it once in OpenClaw's signal log, and tells the sessions that watch it.
+//!
+//! # The flow
+//!
+//! ```text
+//! link ──▶ probe ──▶ scan ──▶ classify ──▶ echo ──▶ record ──▶ notice
+//! which    what is    bytes    row →        was it    one        what watchers
+//! sources  new        → rows   verdict      ours      event      are told
+//! ```
+//!
+//! [`cycle`] runs one source after the other through it, [`daemon`] says when. [`cli`] is what a
+//! person sees.
+//!
+//! # Where is …?
+//!
+//! | question | place |
+//! |---|---|
+//! | the rule that decided on a row; where to add one | [`classify`], `classify/rules.rs` |
+//! | where an event's dedupe key is made | [`record`], `record/window.rs` |
+//! | what happens when a file shrinks or is replaced | [`probe`] decides, `cycle/reading.rs` reads it again |
+//! | what happens when a file is gone | `cycle/gone.rs`, its cause in [`probe::missing`] |
+//! | what survives `kill -9` at any instruction | [`journal`], its intents; the three commits in `cycle/recording.rs` |
+//! | the text of a notice | [`notice`] |
+//!
+//! # Who may touch what
+//!
+//! - The signal log is written by [`record`] alone; no other module holds SQL of its tables.
+//! - The journal is written by [`journal`] alone.
+//! - Transcripts are opened by [`disk`] alone, and never written.
+//! - The clock is read in [`clock`], the environment in [`config`]; decisions take both as values.
+//! - A row's text is seen by [`classify`] alone, and leaves it as a keyed hash ([`ids::TextHash`]).
+//!
+//! # Words
+//!
+//! - *row*: one line of a transcript; *turn*: a row by which a person starts or steers an agent.
+//! - *link*: an adopted session, with the *marker* up to which its file was read.
+//! - *source*: what a link's rows are read from; *generation*: one life of a file's content.
+//! - *identity*: what a row is known by; *countable*: a row that counts by our rule or the gateway's.
+//! - *floor*: the time below which rows are history; *own text*: what a program itself sent; *echo*:
+//!   an own text coming back.
+//! - *signal log*: the durable events; *journal*: our own database; *intent*: what the journal says
+//!   we are about to record.
+//! - *watcher*, *target*, *notice*, *state version*: as in OpenClaw.
 
 pub mod classify;
+//pub mod cli;
 pub mod clock;
+//pub mod config;
+pub mod cycle;
+pub mod daemon;
+pub mod disk;
 pub mod echo;
+pub mod engine;
 pub mod error;
 pub mod ids;
 pub mod journal;
+pub mod killpoint;
 pub mod link;
+pub mod notice;
+pub mod observe;
+pub mod probe;
 pub mod record;
 pub mod scan;
+pub mod sqlite;
+pub mod state;

@@ -1,9 +1,13 @@
 //! Intents: what the journal says we are about to record.
 
-use super::SourceCursor;
+use super::identity::learn;
+use super::source::to_json;
+use super::{Journal, LinkRow, SourceCursor, SourceRow};
+use crate::error::{Error, Result};
 use crate::ids::{
     AgentId, CatalogId, Generation, Identity, Sequence, SessionKey, SourceKey, Timestamp,
 };
+use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 /// One window's turns, written down before they are recorded, so that they can be recorded from the
@@ -49,4 +53,76 @@ pub struct CountableRow {
     pub ours: bool,
     /// Whether the gateway's rule counts it.
     pub gateway: bool,
+}
+
+/// An intent that was not applied yet.
+#[derive(Debug)]
+pub struct OpenIntent {
+    /// The source that it belongs to.
+    pub source: SourceRow,
+    /// What was to be recorded.
+    pub intent: Intent,
+}
+
+impl Journal {
+    /// Commit 1 of Record: writes down what is about to be recorded.
+    pub fn intend(&self, source: SourceRow, intent: &Intent) -> Result<()> {
+        let body = to_json(intent)?;
+        self.conn
+            .prepare_cached("INSERT INTO intents (source_id, body) VALUES (?, ?)")
+            .and_then(|mut statement| statement.execute(params![source.id, body]))
+            .map(drop)
+            .map_err(|e| self.error("write an intent", e))
+    }
+
+    /// The intents that were not applied: of one source, or of all.
+    pub fn open_intents(&self, source: Option<SourceRow>) -> Result<Vec<OpenIntent>> {
+        let rows: Vec<(i64, i64, String)> = self
+            .conn
+            .prepare_cached(
+                "SELECT s.link_id, i.source_id, i.body FROM intents i JOIN sources s USING (source_id)
+                 WHERE ?1 IS NULL OR i.source_id = ?1",
+            )
+            .and_then(|mut statement| {
+                statement
+                    .query_map([source.map(|source| source.id)], |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                    })?
+                    .collect()
+            })
+            .map_err(|e| self.error("read the open intents", e))?;
+        rows.into_iter()
+            .map(|(link, id, body)| {
+                let intent = self.parse(&body, "an intent")?;
+                Ok(OpenIntent { source: SourceRow { link: LinkRow(link), id }, intent })
+            })
+            .collect()
+    }
+
+    /// Gives an intent up: its link is gone.
+    pub fn drop_intent(&self, source: SourceRow) -> Result<()> {
+        self.conn
+            .execute("DELETE FROM intents WHERE source_id = ?", [source.id])
+            .map(drop)
+            .map_err(|e| self.error("drop an intent", e))
+    }
+
+    /// Commit 3 of Record: position, identities and used own texts, and the intent is done.
+    pub fn apply(&mut self, source: SourceRow, intent: &Intent, seen: Sequence) -> Result<SourceCursor> {
+        let after = SourceCursor { seen, ..intent.after.clone() };
+        let cursor = to_json(&after)?;
+        let path = self.path.clone();
+        let error = |e| Error::database("apply an intent", &path, e);
+        let tx = self.conn.transaction().map_err(error)?;
+        tx.execute("UPDATE sources SET cursor = ? WHERE source_id = ?", params![cursor, source.id])
+            .map_err(error)?;
+        learn(&tx, source.link, intent.rows.iter().map(|row| &row.identity)).map_err(error)?;
+        for own_text in &intent.excused {
+            tx.execute("UPDATE own_texts SET used = 1 WHERE own_text_id = ?", [own_text])
+                .map_err(error)?;
+        }
+        tx.execute("DELETE FROM intents WHERE source_id = ?", [source.id]).map_err(error)?;
+        tx.commit().map_err(error)?;
+        Ok(after)
+    }
 }

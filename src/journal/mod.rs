@@ -1,20 +1,67 @@
-//! Our own database.
+//! Our own database, `upstreamd.sqlite`: everything the signal log does not know.
+//!
+//! Answers: how far was each source read, which rows were passed, what were we about to record,
+//! which texts are our own. Always holds: no text of a row stands here, only ids and keyed hashes;
+//! what is written here alone can be written again. Deliberately elsewhere: the signal log
+//! (`record`); the key of the hashes, which lies beside this file and never in it.
 
+mod cursor;
+mod identity;
 mod intent;
+mod own_text;
+mod schema;
+mod source;
 
-use crate::ids::{Generation, Sequence, Timestamp};
-pub use intent::{CountableRow, Intent};
-use serde::{Deserialize, Serialize};
+use crate::error::{Error, Result};
+use crate::ids::HashKey;
+use crate::sqlite;
+pub use cursor::{ContentMark, SourceCursor};
+pub use intent::{CountableRow, Intent, OpenIntent};
+pub use own_text::OwnText;
+use rusqlite::Connection;
+pub use source::{LinkRow, SourceRow};
+use std::path::{Path, PathBuf};
 
-/// How far a source was read, and what is needed to go on from there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceCursor {
-    /// The life of the file's content that the position belongs to.
-    pub generation: Generation,
-    /// All rows that end at or before this offset are decided.
-    pub position: u64,
-    /// Events up to this sequence are accounted for.
-    pub seen: Sequence,
-    /// Rows older than this are history when the file is read again.
-    pub floor: Option<Timestamp>,
+/// The journal.
+#[derive(Debug)]
+pub struct Journal {
+    conn: Connection,
+    path: PathBuf,
+}
+
+impl Journal {
+    /// Opens the journal, made where it is missing, and brings its schema up to date.
+    pub fn open(path: &Path, key: &HashKey) -> Result<Self> {
+        Self::prepared(sqlite::open(path)?, path, key)
+    }
+
+    /// A copy in memory, for a run that must not write; empty where there is no journal.
+    pub fn copy_in_memory(path: &Path, key: &HashKey) -> Result<Self> {
+        Self::prepared(sqlite::copy_in_memory(path)?, path, key)
+    }
+
+    /// An empty journal in memory.
+    #[cfg(test)]
+    pub(crate) fn in_memory(key: &HashKey) -> Self {
+        Self::prepared(sqlite::in_memory().unwrap(), Path::new(":memory:"), key).unwrap()
+    }
+
+    /// Opens the journal for reading beside whoever writes it; `None` where there is none.
+    pub fn open_read_only(path: &Path) -> Result<Option<Self>> {
+        let Some(reading) = sqlite::open_read_only(path)? else { return Ok(None) };
+        let journal = Self { conn: reading.connection, path: path.to_owned() };
+        schema::check(&journal)?;
+        Ok(Some(journal))
+    }
+
+    fn prepared(conn: Connection, path: &Path, key: &HashKey) -> Result<Self> {
+        let mut journal = Self { conn, path: path.to_owned() };
+        schema::migrate(&mut journal)?;
+        schema::check_key(&journal, key)?;
+        Ok(journal)
+    }
+
+    fn error(&self, what: &'static str, source: rusqlite::Error) -> Error {
+        Error::database(what, &self.path, source)
+    }
 }

@@ -4,6 +4,8 @@
 //! holds: a link's path is used only where it lies beneath a known Claude folder. Deliberately
 //! elsewhere: the table of links (`record`), what is new in a file (`probe`).
 
+pub mod adopt;
+
 use crate::ids::{AgentId, CatalogId, HostId, SessionKey, SourceKey, ThreadId, Timestamp};
 use std::path::PathBuf;
 
@@ -67,4 +69,10 @@ impl Link {
 #[must_use]
 pub fn marker_json(offset: u64) -> String {
     format!("{{\"offset\":{offset}}}")
+}
+
+/// The ref of a file as it is stored; `None` for a path that is no UTF-8, which JSON cannot hold.
+#[must_use]
+pub fn file_ref(path: &std::path::Path) -> Option<String> {
+    Some(serde_json::json!({ "filePath": path.to_str()? }).to_string())
 }

@@ -1,3 +1,8 @@
 //! Bytes → rows.
+//!
+//! Answers: which whole lines come next in a file, and which rows stand on a line. Always holds: a
+//! window ends just after a line end, and the same bytes give the same rows however they are cut.
+//! Deliberately elsewhere: opening files (`disk`), what a row means (`classify`).
 
 pub mod line;
+pub mod window;

@@ -1,0 +1,196 @@
+//! `links`, `unlink`: the adopted sessions.
+
+use super::Context;
+use super::table::{Align, Table, sanitise};
+use super::when::ago;
+use crate::clock::{Clock as _, SystemClock};
+use crate::disk::{Disk, OpenError};
+use crate::error::{Error, Result};
+use crate::ids::{SessionKey, Timestamp};
+use crate::journal::{Journal, SourceCursor};
+use crate::link::Link;
+use crate::record::SignalLog;
+use clap::Args;
+use serde_json::json;
+
+#[derive(Debug, Args)]
+pub(super) struct UnlinkArgs {
+    /// The session: its key, or its session id
+    #[arg(value_name = "KEY")]
+    session: String,
+}
+
+/// How a link's source stands, without reading it.
+struct Standing {
+    state: &'static str,
+    behind: Option<u64>,
+    error: Option<String>,
+}
+
+pub(super) fn list(mut context: Context) -> Result<()> {
+    let Some(log) = context.read_log()? else {
+        return nothing(&mut context);
+    };
+    let links = log.links(true)?;
+    if links.is_empty() {
+        return nothing(&mut context);
+    }
+    let journal = Journal::open_read_only(&context.state.journal())?;
+    let disk = context.disk();
+    let misses = context.loaded.settings.misses;
+    let mut rows = Vec::new();
+    for link in links {
+        let cursor = match &journal {
+            Some(journal) => journal.source(&link.id, &link.source_key())?.map(|(_, cursor)| cursor),
+            None => None,
+        };
+        let standing = standing(&disk, &link, cursor.as_ref(), misses);
+        let version = log.state_version(&link.id.session_key, &link.id.agent_id)?;
+        let last_human = log.last_human_at(&link.id)?;
+        rows.push((link, standing, version, last_human));
+    }
+    if context.out.json {
+        let links: Vec<_> = rows
+            .iter()
+            .map(|(link, standing, version, last_human)| {
+                json!({
+                    "sessionKey": link.id.session_key,
+                    "agentId": link.id.agent_id,
+                    "catalogId": link.catalog_id,
+                    "hostId": link.host_id,
+                    "threadId": link.thread_id,
+                    "sources": [{
+                        "source": link.source_key(),
+                        "path": link.path(),
+                        "marker": link.marker(),
+                    }],
+                    "state": standing.state,
+                    "behindBytes": standing.behind,
+                    "stateVersion": version,
+                    "lastHumanAt": last_human,
+                    "error": standing.error,
+                })
+            })
+            .collect();
+        return context.out.json_line(&json!({ "links": links }));
+    }
+    let now = SystemClock.now();
+    let mut table = Table::new(&[
+        ("SESSION", Align::Left),
+        ("AGENT", Align::Left),
+        ("STATE", Align::Left),
+        ("BEHIND", Align::Right),
+        ("VERSION", Align::Right),
+        ("LAST PERSON", Align::Left),
+        ("FILE", Align::Left),
+    ]);
+    for (link, standing, version, last_human) in &rows {
+        table.row(vec![
+            sanitise(link.thread_id.as_str()),
+            sanitise(link.id.agent_id.as_str()),
+            standing.state.to_owned(),
+            standing.behind.map_or("-".to_owned(), |bytes| bytes.to_string()),
+            version.to_string(),
+            last_human.map_or("-".to_owned(), |at: Timestamp| ago(at, now)),
+            link.path().map_or("-".to_owned(), |path| sanitise(&path.to_string_lossy())),
+        ]);
+    }
+    context.out.text(&table.render())?;
+    for (link, standing, ..) in &rows {
+        if let Some(error) = &standing.error {
+            let thread = sanitise(link.thread_id.as_str());
+            context.out.line(&format!("{thread}: {}", sanitise(error)))?;
+        }
+    }
+    Ok(())
+}
+
+fn nothing(context: &mut Context) -> Result<()> {
+    if context.out.json {
+        return context.out.json_line(&json!({ "links": [] }));
+    }
+    context.out.line("No session is adopted. Adopt one with `upstreamd adopt SESSION`.")
+}
+
+fn standing(
+    disk: &dyn Disk,
+    link: &Link,
+    cursor: Option<&SourceCursor>,
+    misses: u32,
+) -> Standing {
+    let trouble = |state, error| Standing { state, behind: None, error: Some(error) };
+    let Some(path) = link.path() else {
+        return trouble("refused", "the link names no file".to_owned());
+    };
+    let file = match disk.open(&path) {
+        Ok(file) => file,
+        Err(OpenError::Missing) => {
+            let seen = cursor.map_or(0, |cursor| cursor.misses);
+            return trouble("missing", format!("the file is missing ({seen} of {misses} sights)"));
+        }
+        Err(OpenError::Outside) => {
+            return trouble("refused", "the file is in no Claude folder; see --claude-dir".to_owned());
+        }
+        Err(OpenError::Unreadable(error)) => {
+            return trouble("unreadable", format!("the file cannot be read: {error}"));
+        }
+    };
+    let position = cursor.map(|cursor| cursor.position).or(link.marker());
+    match (file.stat(), position) {
+        (Err(error), _) => trouble("unreadable", format!("the file cannot be read: {error}")),
+        (Ok(stat), Some(position)) if stat.size < position => {
+            Standing { state: "rewritten", behind: Some(stat.size), error: None }
+        }
+        (Ok(stat), Some(position)) => {
+            let waiting = cursor.is_some_and(|cursor| cursor.waiting);
+            let state = match stat.size - position {
+                0 => "current",
+                _ if waiting => "waiting",
+                _ => "behind",
+            };
+            let error = (state == "waiting")
+                .then(|| format!("the row at offset {position} is too big to be read yet"));
+            Standing { state, behind: Some(stat.size - position), error }
+        }
+        (Ok(stat), None) => Standing { state: "new", behind: Some(stat.size), error: None },
+    }
+}
+
+pub(super) fn unlink(args: &UnlinkArgs, mut context: Context) -> Result<()> {
+    let Some(reading) = context.read_log()? else {
+        return Err(no_such(&args.session));
+    };
+    let key = resolve(&reading, &args.session)?;
+    drop(reading);
+    let mut log = context.write_log()?;
+    let removed = log.unlink(&key)?;
+    if removed == 0 {
+        return Err(no_such(&args.session));
+    }
+    if context.out.json {
+        return context.out.json_line(&json!({ "unlinked": [key] }));
+    }
+    context.out.line(&format!("no longer followed: {}", sanitise(key.as_str())))
+}
+
+fn no_such(session: &str) -> Error {
+    Error::Failed(format!("no adopted session {session}: `upstreamd links` lists them"))
+}
+
+/// The session key that a person means: a key, or the session id of an adopted session.
+pub(super) fn resolve(log: &SignalLog, wanted: &str) -> Result<SessionKey> {
+    let links = log.links(true)?;
+    let mut by_thread: Vec<&SessionKey> = links
+        .iter()
+        .filter(|link| link.thread_id.as_str() == wanted)
+        .map(|link| &link.id.session_key)
+        .collect();
+    by_thread.dedup();
+    match by_thread.as_slice() {
+        [key] => Ok((*key).clone()),
+        [] => Ok(SessionKey::new(wanted)),
+        _ => Err(Error::Failed(format!(
+            "session {wanted} is adopted by more than one agent: give its session key, from `upstreamd links --json`",
+        ))),
+    }
+}

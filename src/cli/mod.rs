@@ -1,0 +1,186 @@
+//! The command line: one file a command, arguments in, text or JSON out.
+//!
+//! Answers: what a person or a script asks of the program. Always holds: commands decide nothing,
+//! they ask the modules; machine forms are stable; what comes from files is escaped for the
+//! terminal. Deliberately elsewhere: everything that is worth testing without a terminal.
+
+mod adopt;
+mod classify;
+mod config;
+mod events;
+mod links;
+mod logging;
+mod notices;
+mod once;
+mod output;
+mod run;
+mod sent;
+mod status;
+mod table;
+mod watch;
+mod when;
+
+use crate::config::{Environment, Loaded, Overrides, load};
+use crate::error::{Error, Result};
+use crate::record::SignalLog;
+use crate::state::StateFolder;
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use output::Output;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Notices when a person types into a Claude Code session that an agent is responsible for, records
+/// it once, and tells the sessions that watch it.
+#[derive(Debug, Parser)]
+#[command(name = "upstreamd", version, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+struct Global {
+    /// Configuration file, on top of /etc/upstreamd/config.toml and the user's own
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder for upstreamd's own files
+    #[arg(long, global = true, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Claude Code's folder (holds `projects/`); may be given several times
+    #[arg(long, global = true, value_name = "DIR")]
+    claude_dir: Vec<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    json: bool,
+    /// Log more; twice for everything
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+    /// Log errors only
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// When to colour
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    color: Color,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Follow all adopted sessions, in the foreground, until SIGTERM
+    Run(run::RunArgs),
+    /// Run one cycle over all adopted sessions and report
+    Once(once::OnceArgs),
+    /// Say of each row of a transcript whether a person typed it
+    Classify(classify::ClassifyArgs),
+    /// Adopt a session: follow it from now on
+    Adopt(adopt::AdoptArgs),
+    /// List the adopted sessions
+    Links,
+    /// Stop following a session; its events stay
+    Unlink(links::UnlinkArgs),
+    /// Show totals, or one session's state version and changes
+    Status(status::StatusArgs),
+    /// Print the signal log, one event a line
+    Events(events::EventsArgs),
+    /// Say which session watches which
+    #[command(subcommand)]
+    Watch(watch::WatchCommand),
+    /// Show the notices that wait for a watcher
+    Notices(notices::NoticesArgs),
+    /// Take note of a text (standard input) that a program is about to send to a session
+    Sent(sent::SentArgs),
+    /// Check, show or print the configuration
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+}
+
+/// What every command is given.
+struct Context {
+    out: Output,
+    loaded: Loaded,
+    state: StateFolder,
+    runtime: PathBuf,
+}
+
+impl Context {
+    /// The signal log for a command that reads; `None` where nothing was ever recorded.
+    fn read_log(&self) -> Result<Option<SignalLog>> {
+        SignalLog::open_read_only(&self.state.signal_log())
+    }
+
+    /// The signal log for a command that writes beside a running daemon.
+    fn write_log(&self) -> Result<SignalLog> {
+        self.state.create()?;
+        SignalLog::open(&self.state.signal_log())
+    }
+
+    /// The transcripts.
+    fn disk(&self) -> crate::disk::RealDisk {
+        crate::disk::RealDisk::new(self.loaded.settings.claude_dirs.clone())
+    }
+}
+
+/// Runs the program and gives its exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; clap knows which stream is right.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            drop(error.print());
+            return ExitCode::from(code);
+        }
+    };
+    match run_command(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output had enough of it.
+        Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run_command(cli: Cli) -> Result<()> {
+    let Cli { global, command } = cli;
+    output::set_color(global.color);
+    logging::init(global.verbose, global.quiet, matches!(command, Command::Run(_)), global.json)?;
+    let env = Environment::from_process();
+    let overrides = Overrides {
+        config: global.config.clone(),
+        state_dir: global.state_dir.clone(),
+        claude_dirs: global.claude_dir.clone(),
+    };
+    let out = Output::new(global.json);
+    if let Command::Config(command) = command {
+        return config::run(&command, out, &overrides, &env);
+    }
+    let loaded = load(&overrides, &env)?;
+    let state = StateFolder::at(loaded.state_dir.clone());
+    let context = Context { out, state, runtime: loaded.runtime_dir.clone(), loaded };
+    match command {
+        Command::Run(args) => run::run(&args, context, &overrides, &env),
+        Command::Once(args) => once::run(&args, context),
+        Command::Classify(args) => classify::run(&args, context),
+        Command::Adopt(args) => adopt::run(&args, context),
+        Command::Links => links::list(context),
+        Command::Unlink(args) => links::unlink(&args, context),
+        Command::Status(args) => status::run(&args, context),
+        Command::Events(args) => events::run(&args, context),
+        Command::Watch(command) => watch::run(&command, context),
+        Command::Notices(args) => notices::run(&args, context),
+        Command::Sent(args) => sent::run(&args, context),
+        Command::Config(_) => Ok(()),
+    }
+}

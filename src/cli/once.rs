@@ -1,0 +1,130 @@
+//! `once`: one cycle over all links, and a report.
+
+use super::events::event_json;
+use super::run::{Mode, plan};
+use super::table::{Align, Table, sanitise};
+use super::{Context, output::Output};
+use crate::clock::{Clock as _, SystemClock};
+use crate::cycle::{CycleReport, LinkReport};
+use crate::engine::{Engine, Reach};
+use crate::error::Result;
+use crate::record::Event;
+use clap::Args;
+use serde_json::{Value, json};
+
+#[derive(Debug, Args)]
+pub(super) struct OnceArgs {
+    /// Say what a cycle would do; nothing is written anywhere
+    #[arg(long)]
+    dry_run: bool,
+    /// Add the verdict on each row that was read (no text)
+    #[arg(long)]
+    explain: bool,
+}
+
+pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
+    let mut plan = plan(&context, Mode::Once);
+    plan.rules.explain = args.explain;
+    let clock = SystemClock;
+    let mut engine = if args.dry_run { Engine::rehearse(plan)? } else { Engine::open(plan, false)? };
+    let started = clock.now();
+    let report = engine.cycle(Reach::ToEnd, &|| false)?;
+    if !args.dry_run {
+        engine.prune()?;
+    }
+    let elapsed_ms = clock.now().ms_since(started);
+    let mut events = Vec::new();
+    for sequence in &report.events {
+        events.extend(engine.log().event(*sequence)?);
+    }
+    let mut out = context.out;
+    if out.json {
+        return out.json_line(&json!({
+            "links": report.links.iter().map(|link| link_json(link, args.explain)).collect::<Vec<_>>(),
+            "events": events.iter().map(event_json).collect::<Vec<_>>(),
+            "elapsedMs": elapsed_ms,
+        }));
+    }
+    print(&mut out, &report, &events, elapsed_ms, args)
+}
+
+fn link_json(report: &LinkReport, explain: bool) -> Value {
+    let link = &report.link;
+    let rows: serde_json::Map<String, Value> =
+        report.rows.iter().map(|(class, count)| (class.as_str().to_owned(), json!(count))).collect();
+    let mut value = json!({
+        "sessionKey": link.id.session_key,
+        "agentId": link.id.agent_id,
+        "catalogId": link.catalog_id,
+        "hostId": link.host_id,
+        "threadId": link.thread_id,
+        "source": report.source,
+        "outcome": report.outcome.as_str(),
+        "rows": rows,
+        "turns": report.turns,
+        "echoes": report.echoes,
+        "eventSequence": report.event,
+        "markerBefore": link.marker(),
+        "markerAfter": report.marker_after,
+        "error": report.error,
+    });
+    if explain && let Some(object) = value.as_object_mut() {
+        let verdicts = report.verdicts.iter().map(super::classify::verdict_json).collect();
+        object.insert("verdicts".to_owned(), Value::Array(verdicts));
+    }
+    value
+}
+
+fn print(
+    out: &mut Output,
+    report: &CycleReport,
+    events: &[Event],
+    elapsed_ms: i64,
+    args: &OnceArgs,
+) -> Result<()> {
+    if report.links.is_empty() {
+        return out.line("No session is adopted. Adopt one with `upstreamd adopt SESSION`.");
+    }
+    let mut table = Table::new(&[
+        ("SESSION", Align::Left),
+        ("OUTCOME", Align::Left),
+        ("ROWS", Align::Right),
+        ("TURNS", Align::Right),
+        ("ECHOES", Align::Right),
+        ("EVENT", Align::Right),
+        ("MARKER", Align::Left),
+    ]);
+    for link in &report.links {
+        let offset = |marker: Option<u64>| marker.map_or("-".to_owned(), |offset| offset.to_string());
+        let (before, after) = (link.link.marker(), link.marker_after);
+        table.row(vec![
+            sanitise(link.link.thread_id.as_str()),
+            link.outcome.as_str().to_owned(),
+            link.rows.values().sum::<u64>().to_string(),
+            link.turns.to_string(),
+            link.echoes.to_string(),
+            link.event.map_or("-".to_owned(), |sequence| sequence.to_string()),
+            if before == after { offset(after) } else { format!("{} → {}", offset(before), offset(after)) },
+        ]);
+    }
+    out.text(&table.render())?;
+    for link in &report.links {
+        let thread = sanitise(link.link.thread_id.as_str());
+        if let Some(error) = &link.error {
+            out.line(&format!("{thread}: {}", sanitise(error)))?;
+        }
+        if link.skipped > 0 {
+            out.line(&format!("{thread}: {} places hold no rows and were stepped over", link.skipped))?;
+        }
+        for row in &link.verdicts {
+            out.line(&format!("{thread}  {}", super::classify::verdict_line(row)))?;
+        }
+    }
+    let recorded = match events.len() {
+        0 => "no event".to_owned(),
+        1 => "1 event".to_owned(),
+        count => format!("{count} events"),
+    };
+    let would = if args.dry_run { " would be recorded (dry run: nothing was written)" } else { "" };
+    out.line(&format!("{recorded}{would}, {elapsed_ms} ms"))
+}

@@ -1,0 +1,81 @@
+//! `run`: the daemon in the foreground.
+
+use super::Context;
+use crate::config::{Environment, Overrides, Settings, load};
+use crate::cycle::Rules;
+use crate::daemon::{self, Schedule};
+use crate::engine::{Engine, Plan};
+use crate::error::Result;
+use crate::record::Retention;
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Wait for another upstreamd on the same state folder to end, instead of giving up
+    #[arg(long)]
+    standby: bool,
+}
+
+pub(super) fn run(
+    args: &RunArgs,
+    context: Context,
+    overrides: &Overrides,
+    env: &Environment,
+) -> Result<()> {
+    let settings = &context.loaded.settings;
+    let schedule = schedule(settings);
+    let engine = Engine::open(plan(&context, Mode::Daemon), args.standby)?;
+    daemon::run(engine, schedule, &|| {
+        let settings = load(overrides, env)?.settings;
+        let (rules, retention) = (rules(&settings, Mode::Daemon), retention(&settings));
+        let schedule = self::schedule(&settings);
+        let change = move |engine: &mut Engine| {
+            engine.reconfigure(settings.claude_dirs, rules, retention);
+        };
+        Ok((Box::new(change), schedule))
+    })
+}
+
+/// Who runs cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// The daemon: sights of a missing file count at most once per half cycle.
+    Daemon,
+    /// `once`: each call counts one.
+    Once,
+}
+
+/// What an engine is made from, by the configuration.
+pub(super) fn plan(context: &Context, mode: Mode) -> Plan {
+    let settings = &context.loaded.settings;
+    Plan {
+        state: context.state.clone(),
+        runtime: context.runtime.clone(),
+        claude_dirs: settings.claude_dirs.clone(),
+        rules: rules(settings, mode),
+        retention: retention(settings),
+    }
+}
+
+fn rules(settings: &Settings, mode: Mode) -> Rules {
+    let half_cycle = i64::try_from(settings.cycle.as_millis() / 2).unwrap_or(i64::MAX);
+    Rules {
+        scan_window: settings.scan_window,
+        at_once: settings.catch_up_at_once,
+        misses: settings.misses,
+        miss_interval_ms: if mode == Mode::Daemon { half_cycle } else { 0 },
+        echo: settings.echo,
+        own_texts: settings.own_texts,
+        classify: settings.classify,
+        unwatched: settings.record_unwatched,
+        explain: false,
+    }
+}
+
+fn retention(settings: &Settings) -> Retention {
+    settings.retention
+}
+
+const fn schedule(settings: &Settings) -> Schedule {
+    Schedule { first: settings.first_cycle, every: settings.cycle }
+}

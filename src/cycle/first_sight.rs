@@ -1,0 +1,104 @@
+//! The first sight of a link: where reading starts, and what is known before it.
+
+use super::{Cycle, Failure};
+use crate::classify::{Reader, ReaderState};
+use crate::disk::{FileStat, Transcript};
+use crate::ids::{Generation, Identity, Timestamp};
+use crate::journal::{SourceCursor, SourceRow};
+use crate::link::Link;
+use crate::probe;
+use crate::scan::window::{Rest, Window, row_start};
+
+/// How far below the last row's time the floor lies: queued messages carry the time at which they
+/// were typed.
+const FLOOR_MARGIN_MS: i64 = 60_000;
+/// How much is read back at first, and at most, to learn the rows above the floor.
+const LOOK_BACK: u64 = 1 << 20;
+const LOOK_BACK_LIMIT: u64 = 16 << 20;
+
+/// What the rows before a position tell.
+struct Past {
+    reader: ReaderState,
+    floor: Option<Timestamp>,
+    identities: Vec<Identity>,
+    last_uuid: Option<String>,
+}
+
+impl Cycle<'_> {
+    /// Begins to follow a link's source at its marker.
+    pub(super) fn first_sight(
+        &mut self,
+        link: &Link,
+        file: &dyn Transcript,
+        stat: &FileStat,
+    ) -> Result<(SourceRow, SourceCursor), Failure> {
+        // A link without a marker is followed from its end: what stands there is history.
+        let marker = link.marker().unwrap_or(stat.size);
+        let mut cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
+        cursor.sighted_at = Some(self.clock.now());
+        cursor.modified_at = Some(stat.modified);
+        let mut past = Past {
+            reader: ReaderState::default(),
+            floor: None,
+            identities: Vec::new(),
+            last_uuid: None,
+        };
+        if marker > stat.size {
+            // It was rewritten before we ever saw it: what was scanned by then is history.
+            let scanned = link.last_scanned_at.unwrap_or(link.created_at);
+            cursor.floor = Some(scanned.plus_ms(-FLOOR_MARGIN_MS));
+            cursor.reading_again = Some(stat.size);
+        } else {
+            cursor.position = row_start(file, marker)?;
+            past = self.look_back(file, cursor.position)?;
+            let untimed = (cursor.position > 0).then_some(link.created_at);
+            cursor.floor = past.floor.or(untimed.map(|at| at.plus_ms(-FLOOR_MARGIN_MS)));
+            cursor.mark = Some(probe::mark(file, cursor.position, self.key)?);
+        }
+        cursor.reader = past.reader;
+        cursor.last_uuid = past.last_uuid;
+        let source = self.journal.add_source(&link.id, &link.source_key(), &cursor)?;
+        self.journal.learn(source.link, &past.identities)?;
+        Ok((source, cursor))
+    }
+
+    /// Reads the rows before a position, back to the floor: their identities and open enqueues.
+    fn look_back(&self, file: &dyn Transcript, position: u64) -> Result<Past, Failure> {
+        let mut reach = LOOK_BACK;
+        loop {
+            let from = row_start(file, position.saturating_sub(reach))?;
+            let mut reader = Reader::new(self.key, self.rules.classify, ReaderState::default());
+            let mut first_at = None;
+            let mut last_at = None;
+            let mut last_uuid = None;
+            let mut timed = Vec::new();
+            let mut next = from;
+            while next < position {
+                let window = Window::read(file, next, position, self.rules.scan_window)?;
+                for line in window.lines() {
+                    for row in reader.read_line(&line).rows {
+                        first_at = first_at.or(row.at);
+                        last_at = row.at.or(last_at);
+                        last_uuid = row.uuid.or(last_uuid);
+                        let countable = row.verdict.human || row.compat.is_some();
+                        timed.extend(row.identity.filter(|_| countable).map(|id| (last_at, id)));
+                        timed.extend(row.proves.into_iter().map(|row| (row.at, row.identity)));
+                    }
+                }
+                if window.rest == Rest::Oversized || window.to == next {
+                    break;
+                }
+                next = window.to;
+            }
+            let floor = last_at.map(|at| at.plus_ms(-FLOOR_MARGIN_MS));
+            let reached = from == 0 || first_at.zip(floor).is_some_and(|(first, floor)| first < floor);
+            if reached || reach >= LOOK_BACK_LIMIT {
+                let above = |at: Option<Timestamp>| floor.zip(at).is_none_or(|(floor, at)| at >= floor);
+                let identities =
+                    timed.into_iter().filter(|(at, _)| above(*at)).map(|(_, id)| id).collect();
+                return Ok(Past { reader: reader.into_state(), floor, identities, last_uuid });
+            }
+            reach *= 2;
+        }
+    }
+}

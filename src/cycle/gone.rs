@@ -1,0 +1,90 @@
+//! A file that is missing: counted, and once it is missing for good, acted on by its cause.
+
+use super::report::{LinkReport, Outcome};
+use super::{Cycle, Progress};
+use crate::error::Result;
+use crate::ids::Generation;
+use crate::journal::{SourceCursor, SourceRow};
+use crate::killpoint::{self, KillPoint};
+use crate::link::{Link, file_ref};
+use crate::observe::Fact;
+use crate::probe::missing::{Cause, cause};
+use crate::record::MissingCause;
+use std::path::Path;
+
+impl Cycle<'_> {
+    /// Counts a sight of a missing file.
+    pub(super) fn missing(
+        &mut self,
+        link: &Link,
+        path: &Path,
+        known: Option<(SourceRow, SourceCursor)>,
+        report: &mut LinkReport,
+    ) -> Result<Progress> {
+        let now = self.clock.now();
+        let (source, mut cursor) = match known {
+            Some(known) => known,
+            None => {
+                let cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
+                (self.journal.add_source(&link.id, &link.source_key(), &cursor)?, cursor)
+            }
+        };
+        report.outcome = Outcome::Missing;
+        let too_soon = cursor.missed_at.is_some_and(|at| {
+            (0..self.rules.miss_interval_ms).contains(&now.ms_since(at))
+        });
+        if too_soon {
+            return Ok(Progress::Done);
+        }
+        cursor.misses = cursor.misses.saturating_add(1).min(self.rules.misses);
+        cursor.missed_at = Some(now);
+        self.journal.save_cursor(source, &cursor)?;
+        let session = &link.id.session_key;
+        self.observer.observe(&Fact::Missing { session, path, misses: cursor.misses });
+        if cursor.misses < self.rules.misses {
+            return Ok(Progress::Done);
+        }
+        let cause = cause(self.disk, link, path, &cursor, self.key);
+        let word = cause.to_string();
+        self.observer.observe(&Fact::Gone { session, path, cause: &word });
+        match cause {
+            Cause::StoreGone => {
+                report.outcome = Outcome::StoreGone;
+                report.error = Some(format!("the Claude folder of {} is missing", path.display()));
+                Ok(Progress::Done)
+            }
+            Cause::Moved(to) => self.moved(link, &to, report),
+            Cause::Final(cause) => {
+                report.outcome = match cause {
+                    MissingCause::Retention => Outcome::Retention,
+                    MissingCause::Deleted => Outcome::Deleted,
+                };
+                let (id, source_key) = (&link.id, link.source_key());
+                let event = self.log.record_missing(id, &source_key, cause, now)?;
+                killpoint::pass(KillPoint::MissingCommitted);
+                self.journal.forget_link(source.link)?;
+                report.event = event.map(|event| event.sequence).or(report.event);
+                report.marker_after = None;
+                Ok(Progress::Done)
+            }
+        }
+    }
+
+    /// Follows a file to its new path; its content goes on, so no event.
+    fn moved(
+        &mut self,
+        link: &Link,
+        to: &Path,
+        report: &mut LinkReport,
+    ) -> Result<Progress> {
+        let Some(ref_json) = file_ref(to) else {
+            report.error = Some(format!("{} is no UTF-8 path and cannot be followed", to.display()));
+            return Ok(Progress::Done);
+        };
+        report.outcome = Outcome::Moved;
+        self.log.repoint(&link.id, &link.source_key(), &ref_json, self.clock.now())?;
+        killpoint::pass(KillPoint::MoveCommitted);
+        // The next pass finds the link's source under its new key.
+        Ok(Progress::Behind)
+    }
+}

@@ -1,0 +1,231 @@
+//! One cycle: link → probe → scan → classify → filter → record → notice.
+//!
+//! Answers: what is new in each source, and records it once. Always holds: a source is passed in
+//! windows, round robin; its position moves only with what was recorded; what fails for one source
+//! stays with that source. Deliberately elsewhere: when a cycle runs (`daemon`), how each step is
+//! done (the module of its name).
+
+mod first_sight;
+mod gone;
+mod reading;
+mod recording;
+mod report;
+mod sift;
+#[cfg(test)]
+mod tests;
+
+use crate::classify::Settings as ClassifySettings;
+use crate::clock::Clock;
+use crate::disk::{Disk, OpenError};
+use crate::echo;
+use crate::error::{Error, Result};
+use crate::ids::{HashKey, Sequence};
+use crate::journal::{Journal, SourceCursor, SourceRow};
+use crate::link::Link;
+use crate::observe::{Fact, Observer};
+use crate::record::{LinkFilter, SignalLog};
+pub use report::{CycleReport, LinkReport, Outcome};
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+
+/// How a cycle is done.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Bytes that a pass reads of a source.
+    pub scan_window: u64,
+    /// Whether a source that is behind is passed again in the same cycle.
+    pub at_once: bool,
+    /// Consecutive sights of a missing file after which it is gone.
+    pub misses: u32,
+    /// How far apart two such sights must be, in ms.
+    pub miss_interval_ms: i64,
+    /// How rows are compared with own texts.
+    pub echo: echo::Mode,
+    /// How many own texts they are compared with.
+    pub own_texts: usize,
+    /// What counts as a turn.
+    pub classify: ClassifySettings,
+    /// Whether links that nobody watches are read.
+    pub unwatched: bool,
+    /// Whether reports hold each row's verdict.
+    pub explain: bool,
+}
+
+/// One cycle's means.
+pub struct Cycle<'a> {
+    /// The signal log.
+    pub log: &'a mut SignalLog,
+    /// Our own database.
+    pub journal: &'a mut Journal,
+    /// The transcripts.
+    pub disk: &'a dyn Disk,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Who listens.
+    pub observer: &'a dyn Observer,
+    /// The key of hashes.
+    pub key: &'a HashKey,
+    /// How it is done.
+    pub rules: &'a Rules,
+    /// Whether to end early, between two passes.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// Whether a source has more to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Done,
+    Behind,
+}
+
+impl Cycle<'_> {
+    /// Runs the cycle over all links.
+    pub fn run(&mut self) -> Result<CycleReport> {
+        self.finish_open_intents()?;
+        self.forget_old_links()?;
+        let mut report = CycleReport::default();
+        let mut waiting = VecDeque::new();
+        let filter = if self.rules.unwatched { LinkFilter::All } else { LinkFilter::Watched };
+        for link in self.log.links(filter)? {
+            waiting.push_back(report.links.len());
+            report.links.push(LinkReport::new(link));
+        }
+        while let Some(index) = waiting.pop_front() {
+            if (self.stop)() {
+                break;
+            }
+            let Some(link_report) = report.links.get_mut(index) else { continue };
+            match self.pass_by_id(link_report, &mut report.events) {
+                Ok(Progress::Behind) if self.rules.at_once => waiting.push_back(index),
+                Ok(_) => {}
+                // Both databases are everybody's; without them nothing goes on.
+                Err(error @ (Error::Database { .. } | Error::Refused(_))) => return Err(error),
+                Err(error) => link_report.error = Some(error.to_string()),
+            }
+        }
+        Ok(report)
+    }
+
+    /// Forgets what the journal holds of links that are no more.
+    fn forget_old_links(&mut self) -> Result<()> {
+        for (row, id) in self.journal.links()? {
+            if self.log.link(&id)?.is_none() {
+                self.journal.forget_link(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One pass over a source, as its link stands now.
+    fn pass_by_id(
+        &mut self,
+        report: &mut LinkReport,
+        events: &mut Vec<Sequence>,
+    ) -> Result<Progress> {
+        let Some(link) = self.log.link(&report.link.id)? else {
+            report.outcome = Outcome::LinkGone;
+            report.marker_after = None;
+            return Ok(Progress::Done);
+        };
+        let before = report.event;
+        let progress = self.pass(&link, report)?;
+        if report.event != before {
+            events.extend(report.event);
+        }
+        Ok(progress)
+    }
+
+    fn pass(&mut self, link: &Link, report: &mut LinkReport) -> Result<Progress> {
+        // link: which source
+        let source_key = link.source_key();
+        report.source = source_key.clone();
+        let Some(path) = link.path() else {
+            report.outcome = Outcome::Refused;
+            report.error = Some("the link names no file".to_owned());
+            self.observer.observe(&Fact::Refused { session: &link.id.session_key });
+            return Ok(Progress::Done);
+        };
+        let known = self.known(link)?;
+
+        // probe: what is there
+        let opened = self.disk.open(&path).and_then(|file| {
+            let stat = file.stat().map_err(OpenError::Unreadable)?;
+            Ok((file, stat))
+        });
+        let (file, stat) = match opened {
+            Ok(opened) => opened,
+            Err(OpenError::Missing) => return self.missing(link, &path, known, report),
+            Err(OpenError::Outside) => {
+                report.outcome = Outcome::Refused;
+                report.error = Some(format!("{} is in no Claude folder", path.display()));
+                self.observer.observe(&Fact::Refused { session: &link.id.session_key });
+                return Ok(Progress::Done);
+            }
+            Err(OpenError::Unreadable(error)) => {
+                return Ok(self.unreadable(link, &path, &error, report));
+            }
+        };
+        match self.read(link, &path, file.as_ref(), &stat, known, report) {
+            Err(Failure::File(error)) => Ok(self.unreadable(link, &path, &error, report)),
+            Err(Failure::Ours(error)) => Err(error),
+            Ok(progress) => Ok(progress),
+        }
+    }
+
+    /// What the journal knows of a link's source, after an intent that was left open is done.
+    fn known(&mut self, link: &Link) -> Result<Option<(SourceRow, SourceCursor)>> {
+        let key = link.source_key();
+        if self.journal.source(&link.id, &key)?.is_none() {
+            // Its file was found elsewhere, or it was adopted again from elsewhere: the content,
+            // if it is the same, goes on.
+            self.journal.rename_source(&link.id, &key)?;
+        }
+        let Some((source, cursor)) = self.journal.source(&link.id, &key)? else { return Ok(None) };
+        if cursor.linked_at != link.created_at {
+            // Unlinked and adopted again: what happened in between is not ours to count.
+            self.journal.forget_link(source.link)?;
+            return Ok(None);
+        }
+        for open in self.journal.open_intents(Some(source))? {
+            self.finish(&open)?;
+        }
+        self.journal.source(&link.id, &key)
+    }
+
+    fn unreadable(
+        &self,
+        link: &Link,
+        path: &Path,
+        error: &io::Error,
+        report: &mut LinkReport,
+    ) -> Progress {
+        let reason = error.to_string();
+        self.observer.observe(&Fact::Unreadable {
+            session: &link.id.session_key,
+            path,
+            reason: &reason,
+        });
+        report.outcome = Outcome::Unreadable;
+        report.error = Some(format!("{} cannot be read: {reason}", path.display()));
+        Progress::Done
+    }
+}
+
+/// What ended a pass: the file, which concerns its source alone, or something of ours.
+enum Failure {
+    File(io::Error),
+    Ours(Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Ours(error)
+    }
+}

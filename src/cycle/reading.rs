@@ -1,0 +1,195 @@
+//! Probe, scan, classify, filter: what one pass reads of an open file.
+
+use super::report::{LinkReport, Outcome};
+use super::sift::{History, Sift};
+use super::{Cycle, Failure, Progress};
+use crate::classify::{LineReport, Reader};
+use crate::disk::{FileStat, Transcript};
+use crate::echo::{Echoes, OwnTexts as _};
+use crate::error::Result;
+use crate::ids::Generation;
+use crate::journal::{Intent, SourceCursor, SourceRow};
+use crate::killpoint::{self, KillPoint};
+use crate::link::Link;
+use crate::observe::Fact;
+use crate::probe;
+use crate::scan::window::{Rest, Window};
+use std::path::Path;
+
+/// What a pass has read.
+struct Scan {
+    rest: Rest,
+    after: SourceCursor,
+    intent: Option<Intent>,
+}
+
+impl Cycle<'_> {
+    /// Probes and reads an open file, as far as one window goes.
+    pub(super) fn read(
+        &mut self,
+        link: &Link,
+        path: &Path,
+        file: &dyn Transcript,
+        stat: &FileStat,
+        known: Option<(SourceRow, SourceCursor)>,
+        report: &mut LinkReport,
+    ) -> Result<Progress, Failure> {
+        let (source, mut cursor) = match known {
+            Some((source, cursor)) if cursor.sighted_at.is_some() => (source, cursor),
+            _ => self.first_sight(link, file, stat)?,
+        };
+        if cursor.misses > 0 {
+            cursor.misses = 0;
+            cursor.missed_at = None;
+            self.journal.save_cursor(source, &cursor)?;
+        }
+        match probe::look(&cursor, stat, file, self.key)? {
+            probe::Outcome::Unchanged => {
+                self.move_marker(link, file, cursor.position, report)?;
+                return Ok(Progress::Done);
+            }
+            probe::Outcome::Grown => {}
+            probe::Outcome::Rewritten => {
+                self.observer.observe(&Fact::Rewritten { session: &link.id.session_key, path });
+                cursor = begin_again(&cursor, stat)?;
+                self.journal.save_cursor(source, &cursor)?;
+                killpoint::pass(KillPoint::GenerationCommitted);
+            }
+        }
+        report.outcome = match cursor.reading_again {
+            Some(_) => Outcome::Rewritten,
+            None if report.outcome == Outcome::Rewritten => Outcome::Rewritten,
+            None => Outcome::Read,
+        };
+        let Some(scan) = self.scan(link, path, file, stat, source, &cursor, report)? else {
+            report.outcome = Outcome::Changing;
+            return Ok(Progress::Done);
+        };
+        if scan.rest == Rest::Oversized {
+            report.outcome = Outcome::Waiting;
+            self.observer.observe(&Fact::RowWaiting { path, offset: scan.after.position });
+        }
+        let behind = scan.rest == Rest::More;
+        if let Some(intent) = scan.intent {
+            // record: one event, in three commits
+            self.journal.intend(source, &intent)?;
+            killpoint::pass(KillPoint::IntentCommitted);
+            self.record(source, &intent, file, report)?;
+        } else {
+            if scan.after != cursor {
+                self.journal.save_cursor(source, &scan.after)?;
+            }
+            if !behind {
+                self.move_marker(link, file, scan.after.position, report)?;
+            }
+        }
+        Ok(if behind { Progress::Behind } else { Progress::Done })
+    }
+
+    /// Scans, classifies and filters: one window, or, of a file that is read again, all windows up
+    /// to where it ended when that was found out. `None` where the file changed meanwhile.
+    #[expect(clippy::too_many_arguments, reason = "the means of one step, each used once")]
+    fn scan(
+        &self,
+        link: &Link,
+        path: &Path,
+        file: &dyn Transcript,
+        stat: &FileStat,
+        source: SourceRow,
+        cursor: &SourceCursor,
+        report: &mut LinkReport,
+    ) -> Result<Option<Scan>, Failure> {
+        let own_texts = self.journal.recent(&link.id.session_key, self.rules.own_texts)?;
+        let history =
+            cursor.reading_again.map(|until| History { until, floor: cursor.floor });
+        let echoes = Echoes::new(self.rules.echo, own_texts);
+        let mut sift = Sift::new(self.journal, source.link, echoes, stat.modified, history);
+        let mut reader = Reader::new(self.key, self.rules.classify, cursor.reader.clone());
+        let mut from = cursor.position;
+        let window = loop {
+            let window = Window::read(file, from, stat.size, self.rules.scan_window)?;
+            for line in window.lines() {
+                let judged = reader.read_line(&line);
+                self.tell(path, &judged);
+                sift.take(&line, judged, report, self.rules.explain)?;
+            }
+            from = window.to;
+            let again = cursor.reading_again.is_some_and(|until| from < until);
+            if !again || window.rest != Rest::More {
+                break window;
+            }
+        };
+        // Was it the same content all the while?
+        let now = file.stat()?;
+        let unchanged_before = now.size >= window.to
+            && cursor.mark.as_ref().map_or(Ok(true), |expected| {
+                probe::mark(file, cursor.position, self.key).map(|mark| mark == *expected)
+            })?;
+        let mark = probe::mark_after(file, window.to, &window.bytes, self.key)?;
+        let Some(mark) = mark.filter(|_| unchanged_before) else { return Ok(None) };
+        let still_again = cursor
+            .reading_again
+            .filter(|until| window.rest == Rest::Oversized && window.to < *until);
+        let at_end = matches!(window.rest, Rest::Nothing | Rest::Partial);
+        let after = SourceCursor {
+            position: window.to,
+            mark: Some(mark),
+            settled: (at_end && now == *stat).then_some(now),
+            reading_again: still_again,
+            waiting: window.rest == Rest::Oversized,
+            reader: reader.into_state(),
+            last_uuid: sift.last_uuid.take().or_else(|| cursor.last_uuid.clone()),
+            sighted_at: Some(self.clock.now()),
+            modified_at: Some(now.modified),
+            ..cursor.clone()
+        };
+        let (rows, excused) = sift.finish();
+        let intent = (!rows.is_empty()).then(|| Intent {
+            session_key: link.id.session_key.clone(),
+            agent_id: link.id.agent_id.clone(),
+            catalog_id: link.catalog_id.clone(),
+            source_key: link.source_key(),
+            generation: cursor.generation.clone(),
+            from: cursor.position,
+            to: window.to,
+            seen: cursor.seen,
+            rows,
+            excused,
+            after: after.clone(),
+        });
+        Ok(Some(Scan { rest: window.rest, after, intent }))
+    }
+
+    /// Tells the observer what a line holds that a person should know.
+    fn tell(&self, path: &Path, judged: &LineReport) {
+        if let Some(skipped) = &judged.skipped {
+            self.observer.observe(&Fact::RowSkipped {
+                path,
+                offset: skipped.start,
+                length: skipped.length,
+                category: skipped.category,
+            });
+        }
+        for drift in judged.rows.iter().flat_map(|row| &row.drift) {
+            self.observer.observe(&Fact::Drift {
+                field: drift.field,
+                name: &drift.name,
+                version: drift.version.as_deref(),
+            });
+        }
+    }
+}
+
+/// The cursor of a file that was rewritten: a new generation, from its start. What was counted is
+/// known by its rows, and what was there before we came by its time.
+fn begin_again(cursor: &SourceCursor, stat: &FileStat) -> Result<SourceCursor> {
+    Ok(SourceCursor {
+        generation: Generation::random()?,
+        position: 0,
+        mark: None,
+        settled: None,
+        reading_again: Some(stat.size),
+        reader: crate::classify::ReaderState::default(),
+        ..cursor.clone()
+    })
+}

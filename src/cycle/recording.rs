@@ -1,0 +1,125 @@
+//! The three commits of Record: the journal's intent, the signal log's event, the journal's end.
+
+use super::Cycle;
+use super::report::{LinkReport, Outcome};
+use crate::disk::{Transcript, read_range};
+use crate::error::Result;
+use crate::journal::{Intent, OpenIntent, SourceRow};
+use crate::killpoint::{self, KillPoint};
+use crate::link::{Link, LinkId};
+use crate::observe::Fact;
+use crate::record::{Ahead, MarkerOutcome, WindowOutcome, WindowRecord};
+
+impl Cycle<'_> {
+    /// Records what an earlier life of ours had written down and not applied.
+    pub(super) fn finish_open_intents(&mut self) -> Result<()> {
+        for open in self.journal.open_intents(None)? {
+            self.finish(&open)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self, open: &OpenIntent) -> Result<()> {
+        let id = LinkId {
+            session_key: open.intent.session_key.clone(),
+            agent_id: open.intent.agent_id.clone(),
+        };
+        // The file may be gone or another: it is asked only whether a marker fits it.
+        let path = self.log.link(&id)?.and_then(|link| link.path());
+        let file = path.and_then(|path| self.disk.open(&path).ok());
+        self.carry_out(open.source, &open.intent, file.as_deref()).map(drop)
+    }
+
+    pub(super) fn record(
+        &mut self,
+        source: SourceRow,
+        intent: &Intent,
+        file: &dyn Transcript,
+        report: &mut LinkReport,
+    ) -> Result<()> {
+        match self.carry_out(source, intent, Some(file))? {
+            None => {
+                report.outcome = Outcome::LinkGone;
+                report.marker_after = None;
+            }
+            Some(recorded) => {
+                report.turns += recorded.turns;
+                report.event = recorded.sequence.or(report.event);
+                report.marker_after = self.log.link(&report.link.id)?.and_then(|link| link.marker());
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits 2 and 3 of Record; `None` where the link is gone. What was recorded by an earlier
+    /// life is found there and not recorded again.
+    fn carry_out(
+        &mut self,
+        source: SourceRow,
+        intent: &Intent,
+        file: Option<&dyn Transcript>,
+    ) -> Result<Option<WindowRecord>> {
+        let mut ahead = Ahead::Unseen;
+        let recorded = loop {
+            match self.log.record_window(intent, &[], ahead, self.clock.now())? {
+                WindowOutcome::Recorded(recorded) => break recorded,
+                WindowOutcome::MarkerAhead(marker) => ahead = look_ahead(file, marker),
+                WindowOutcome::LinkGone => {
+                    self.journal.drop_intent(source)?;
+                    return Ok(None);
+                }
+            }
+        };
+        killpoint::pass(KillPoint::EventCommitted);
+        let session = &intent.session_key;
+        if let Some(sequence) = recorded.sequence {
+            self.observer.observe(&Fact::Recorded { session, sequence, turns: recorded.turns });
+        }
+        if recorded.unplaced > 0 {
+            self.observer.observe(&Fact::Unplaced { session, events: recorded.unplaced });
+        }
+        self.journal.apply(source, intent, recorded.newest_seen)?;
+        killpoint::pass(KillPoint::IntentApplied);
+        Ok(Some(recorded))
+    }
+
+    /// Moves a link's marker over rows that do not count.
+    pub(super) fn move_marker(
+        &mut self,
+        link: &Link,
+        file: &dyn Transcript,
+        to: u64,
+        report: &mut LinkReport,
+    ) -> Result<()> {
+        if link.marker() == Some(to) {
+            report.marker_after = Some(to);
+            return Ok(());
+        }
+        let mut ahead = Ahead::Unseen;
+        let source = link.source_key();
+        loop {
+            match self.log.move_marker(&link.id, &source, to, ahead, self.clock.now())? {
+                MarkerOutcome::Moved => {
+                    report.marker_after = Some(to);
+                    return Ok(());
+                }
+                MarkerOutcome::Stands => return Ok(()),
+                MarkerOutcome::MarkerAhead(marker) => ahead = look_ahead(Some(file), marker),
+                MarkerOutcome::LinkGone => {
+                    report.outcome = Outcome::LinkGone;
+                    report.marker_after = None;
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Whether a marker beyond our own position belongs to the file: it then is just after a line end.
+fn look_ahead(file: Option<&dyn Transcript>, marker: u64) -> Ahead {
+    let before = marker.saturating_sub(1);
+    let fits = file.is_some_and(|file| {
+        marker == 0 || read_range(file, before, marker).is_ok_and(|bytes| bytes == b"\n")
+    });
+    if fits { Ahead::Keep(marker) } else { Ahead::Replace(marker) }
+}

@@ -1,0 +1,113 @@
+//! What a cycle found and did, for `once` and for the log.
+
+use crate::classify::{Class, JudgedRow};
+use crate::ids::{Sequence, SourceKey};
+use crate::link::Link;
+use std::collections::BTreeMap;
+
+/// What a cycle found and did.
+#[derive(Debug, Default)]
+pub struct CycleReport {
+    /// One for each link, in the order of their keys.
+    pub links: Vec<LinkReport>,
+    /// The events that were recorded.
+    pub events: Vec<Sequence>,
+}
+
+/// What was found and done for one link.
+#[derive(Debug)]
+pub struct LinkReport {
+    /// The link as it was when the cycle began.
+    pub link: Link,
+    /// The source that was read.
+    pub source: SourceKey,
+    /// What became of it in this cycle.
+    pub outcome: Outcome,
+    /// The rows that were read, by class.
+    pub rows: BTreeMap<Class, u64>,
+    /// Bytes that were no rows, in places.
+    pub skipped: u64,
+    /// Turns recorded.
+    pub turns: usize,
+    /// Human-looking rows that were our own texts.
+    pub echoes: usize,
+    /// The last event recorded.
+    pub event: Option<Sequence>,
+    /// Where the link's marker stands now; `None` where the link is gone or has no offset.
+    pub marker_after: Option<u64>,
+    /// What went wrong, for a person.
+    pub error: Option<String>,
+    /// Each row's verdict, where the cycle was asked to explain itself.
+    pub verdicts: Vec<JudgedRow>,
+}
+
+/// What became of a source in a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing new.
+    Unchanged,
+    /// New rows were read.
+    Read,
+    /// It was rewritten and read again.
+    Rewritten,
+    /// It changed while it was read; the next pass looks again.
+    Changing,
+    /// A row too big to be read is next.
+    Waiting,
+    /// It is missing, not for good yet.
+    Missing,
+    /// It is elsewhere now, and followed there.
+    Moved,
+    /// Its store is gone.
+    StoreGone,
+    /// It was deleted; the link is gone.
+    Deleted,
+    /// Claude Code cleaned it up; the link is gone.
+    Retention,
+    /// It cannot be read.
+    Unreadable,
+    /// Its path is in no Claude folder.
+    Refused,
+    /// The link went, or was pointed elsewhere, while it was read.
+    LinkGone,
+}
+
+impl Outcome {
+    /// The word for it in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unchanged => "unchanged",
+            Self::Read => "read",
+            Self::Rewritten => "rewritten",
+            Self::Changing => "changing",
+            Self::Waiting => "waiting",
+            Self::Missing => "missing",
+            Self::Moved => "moved",
+            Self::StoreGone => "store_gone",
+            Self::Deleted => "deleted",
+            Self::Retention => "retention",
+            Self::Unreadable => "unreadable",
+            Self::Refused => "refused",
+            Self::LinkGone => "link_gone",
+        }
+    }
+}
+
+impl LinkReport {
+    pub(super) fn new(link: Link) -> Self {
+        Self {
+            source: link.source_key(),
+            marker_after: link.marker(),
+            link,
+            outcome: Outcome::Unchanged,
+            rows: BTreeMap::new(),
+            skipped: 0,
+            turns: 0,
+            echoes: 0,
+            event: None,
+            error: None,
+            verdicts: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! From judged rows to countable ones: copies, history and echoes are taken out.
+
+use super::report::LinkReport;
+use crate::classify::{Class, Evidence, JudgedRow, LineReport, ProvenRow, Verdict};
+use crate::echo::Echoes;
+use crate::error::Result;
+use crate::ids::{Identity, TextHash, Timestamp};
+use crate::journal::{CountableRow, Journal, LinkRow};
+use crate::scan::line::Line;
+use std::collections::HashSet;
+
+/// The rows of some windows that are recorded together.
+#[derive(Debug)]
+pub(super) struct Sift<'a> {
+    journal: &'a Journal,
+    link: LinkRow,
+    echoes: Echoes,
+    /// The file's own time, for rows without one.
+    file_time: Timestamp,
+    history: Option<History>,
+    rows: Vec<CountableRow>,
+    here: HashSet<Identity>,
+    last_at: Option<Timestamp>,
+    pub(super) last_uuid: Option<String>,
+}
+
+/// What is history in a file that is read again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct History {
+    /// Rows that begin before this offset were there when the file was found rewritten.
+    pub(super) until: u64,
+    /// Of these, rows older than this were there before we followed the file.
+    pub(super) floor: Option<Timestamp>,
+}
+
+/// A row that counts by our rule or by the gateway's.
+struct Candidate<'r> {
+    identity: &'r Identity,
+    at: Option<Timestamp>,
+    text: Option<&'r TextHash>,
+    human: bool,
+    evidence: Evidence,
+    gateway: Option<&'r TextHash>,
+}
+
+impl<'a> Sift<'a> {
+    pub(super) fn new(
+        journal: &'a Journal,
+        link: LinkRow,
+        echoes: Echoes,
+        file_time: Timestamp,
+        history: Option<History>,
+    ) -> Self {
+        Self {
+            journal,
+            link,
+            echoes,
+            file_time,
+            history,
+            rows: Vec::new(),
+            here: HashSet::new(),
+            last_at: None,
+            last_uuid: None,
+        }
+    }
+
+    /// Takes the rows of one line, notes them in the report, and keeps the countable ones.
+    pub(super) fn take(
+        &mut self,
+        line: &Line<'_>,
+        judged: LineReport,
+        report: &mut LinkReport,
+        explain: bool,
+    ) -> Result<()> {
+        for mut row in judged.rows {
+            self.last_at = row.at.or(self.last_at);
+            if row.uuid.is_some() {
+                self.last_uuid.clone_from(&row.uuid);
+            }
+            for proven in &row.proves {
+                self.keep_proven(proven, line, report)?;
+            }
+            self.keep_row(&mut row, line, report)?;
+            *report.rows.entry(row.verdict.class).or_default() += 1;
+            if explain {
+                report.verdicts.push(row);
+            }
+        }
+        if judged.skipped.is_some() {
+            report.skipped += 1;
+        }
+        Ok(())
+    }
+
+    fn keep_proven(
+        &mut self,
+        proven: &ProvenRow,
+        line: &Line<'_>,
+        report: &mut LinkReport,
+    ) -> Result<()> {
+        let candidate = Candidate {
+            identity: &proven.identity,
+            at: proven.at,
+            text: proven.text.as_ref(),
+            human: proven.verdict.human,
+            evidence: proven.verdict.evidence,
+            gateway: None,
+        };
+        self.keep(&candidate, line, report).map(drop)
+    }
+
+    fn keep_row(
+        &mut self,
+        row: &mut JudgedRow,
+        line: &Line<'_>,
+        report: &mut LinkReport,
+    ) -> Result<()> {
+        let Some(identity) = &row.identity else { return Ok(()) };
+        if !row.verdict.human && row.compat.is_none() {
+            return Ok(());
+        }
+        let candidate = Candidate {
+            identity,
+            at: row.at,
+            text: row.text.as_ref(),
+            human: row.verdict.human,
+            evidence: row.verdict.evidence,
+            gateway: row.compat.as_ref().map(|compat| &compat.text),
+        };
+        if !self.keep(&candidate, line, report)? && row.verdict.human {
+            row.verdict = COPY;
+        }
+        Ok(())
+    }
+
+    /// Keeps a candidate unless it is a copy or history; says whether it was kept.
+    fn keep(
+        &mut self,
+        row: &Candidate<'_>,
+        line: &Line<'_>,
+        report: &mut LinkReport,
+    ) -> Result<bool> {
+        if self.here.contains(row.identity) || self.journal.knows(self.link, row.identity)? {
+            return Ok(false);
+        }
+        let at = row.at.unwrap_or(self.file_time);
+        let is_history = self.history.is_some_and(|history| {
+            let time = row.at.or(self.last_at);
+            line.start < history.until
+                && history.floor.zip(time).is_some_and(|(floor, time)| time < floor)
+        });
+        let echo = row.human && !is_history && self.echoes.excuses(row.evidence, row.text, at);
+        if echo {
+            report.echoes += 1;
+        }
+        self.here.insert(row.identity.clone());
+        self.rows.push(CountableRow {
+            identity: row.identity.clone(),
+            start: line.start,
+            end: line.next,
+            at,
+            ours: row.human && !echo && !is_history,
+            gateway: row.gateway.is_some_and(|text| !self.echoes.compat(text)),
+        });
+        Ok(!is_history)
+    }
+
+    /// The countable rows, and the own texts that echoes among them used up.
+    pub(super) fn finish(self) -> (Vec<CountableRow>, Vec<i64>) {
+        (self.rows, self.echoes.into_used())
+    }
+}
+
+/// The verdict on a row that was counted before.
+const COPY: Verdict =
+    Verdict { human: false, class: Class::Copy, rule: "known-identity", evidence: Evidence::FirstHand };

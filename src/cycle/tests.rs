@@ -1,0 +1,510 @@
+//! Whole cycles without files, clock or gateway: a life of a transcript, told as steps.
+
+use super::{Cycle, CycleReport, Outcome, Rules};
+use crate::classify::Settings;
+use crate::clock::Clock;
+use crate::disk::Disk as _;
+use crate::disk::memory::MemoryDisk;
+use crate::echo::{self, text::normalise};
+use crate::ids::{AgentId, HashKey, SessionKey, Timestamp};
+use crate::journal::Journal;
+use crate::killpoint::{KillPoint, armed};
+use crate::link::{Link, adopt};
+use crate::observe::{Fact, Observer};
+use crate::record::{EventFilter, LinkFilter, SignalLog};
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::fmt::Write as _;
+
+const PATH: &str = "/claude/projects/-p/3f6b0a52-0000-4000-8000-000000000001.jsonl";
+const MOVED: &str = "/claude/projects/-q/3f6b0a52-0000-4000-8000-000000000001.jsonl";
+const START: i64 = 1_790_000_000_000;
+
+struct TestClock(Cell<i64>);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.get())
+    }
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn observe(&self, _: &Fact<'_>) {}
+}
+
+struct World {
+    disk: MemoryDisk,
+    log: SignalLog,
+    journal: Journal,
+    key: HashKey,
+    clock: TestClock,
+    rules: Rules,
+    rows: u32,
+}
+
+impl World {
+    fn new() -> Self {
+        let key = HashKey::new([3; 32]);
+        let rules = Rules {
+            scan_window: 1 << 20,
+            at_once: true,
+            misses: 3,
+            miss_interval_ms: 0,
+            echo: echo::Mode::Provenance,
+            own_texts: 10,
+            classify: Settings::default(),
+            unwatched: true,
+            explain: false,
+        };
+        Self {
+            disk: MemoryDisk::default(),
+            log: SignalLog::in_memory().unwrap(),
+            journal: Journal::in_memory(&key),
+            key,
+            clock: TestClock(Cell::new(START)),
+            rules,
+            rows: 0,
+        }
+    }
+
+    /// A world with an adopted transcript of some rows of history.
+    fn adopted() -> Self {
+        let mut world = Self::new();
+        let history = world.typed() + &world.machine() + &world.typed();
+        world.disk.append(PATH, history.as_bytes());
+        world.adopt(false);
+        world
+    }
+
+    fn adopt(&mut self, from_start: bool) {
+        let session = self.disk.sessions().pop().unwrap();
+        let now = self.tick();
+        let link = adopt::link(&self.disk, &session, &AgentId::new("main"), from_start).unwrap();
+        self.log.adopt(&link, now).unwrap();
+    }
+
+    fn tick(&self) -> Timestamp {
+        self.clock.0.set(self.clock.0.get() + 1_000);
+        self.clock.now()
+    }
+
+    fn uuid(&mut self) -> String {
+        self.rows += 1;
+        format!("00000000-0000-4000-8000-{:012}", self.rows)
+    }
+
+    fn row(&mut self, more: &str) -> String {
+        let at = humantime::format_rfc3339_millis(
+            std::time::UNIX_EPOCH
+                + std::time::Duration::from_millis(u64::try_from(self.tick().0).unwrap()),
+        );
+        let uuid = self.uuid();
+        format!(r#"{{"type":"user","uuid":"{uuid}","timestamp":"{at}","version":"2.1.332",{more}}}"#) + "\n"
+    }
+
+    /// A row that a person typed.
+    fn typed(&mut self) -> String {
+        self.row(
+            r#""origin":{"kind":"human"},"promptSource":"typed","message":{"role":"user","content":"mend the tests"}"#,
+        )
+    }
+
+    /// A row that looks typed, without any mark.
+    fn unmarked(&mut self, text: &str) -> String {
+        self.row(&format!(r#""message":{{"role":"user","content":"{text}"}}"#))
+    }
+
+    /// A row that a program wrote.
+    fn machine(&mut self) -> String {
+        self.row(
+            r#""isMeta":true,"message":{"role":"user","content":"<local-command-caveat>not typed</local-command-caveat>"}"#,
+        )
+    }
+
+    fn cycle(&mut self) -> CycleReport {
+        self.cycle_until(None).unwrap()
+    }
+
+    fn cycle_until(&mut self, point: Option<KillPoint>) -> Option<CycleReport> {
+        let mut cycle = Cycle {
+            log: &mut self.log,
+            journal: &mut self.journal,
+            disk: &self.disk,
+            clock: &self.clock,
+            observer: &Nobody,
+            key: &self.key,
+            rules: &self.rules,
+            stop: &|| false,
+        };
+        armed::until(point, || cycle.run().unwrap())
+    }
+
+    fn link(&self) -> Option<Link> {
+        self.log.links(LinkFilter::All).unwrap().pop()
+    }
+
+    fn session(&self) -> SessionKey {
+        adopt::session_key(
+            &AgentId::new("main"),
+            &crate::ids::ThreadId::new("3f6b0a52-0000-4000-8000-000000000001"),
+        )
+    }
+
+    /// The turns of all our events.
+    fn turns(&self) -> u64 {
+        self.log
+            .events(&EventFilter::default(), 100_000)
+            .unwrap()
+            .events
+            .iter()
+            .filter(|event| event.kind == "human_direct_message")
+            .map(|event| {
+                let payload: serde_json::Value =
+                    serde_json::from_str(event.payload_json.as_deref().unwrap()).unwrap();
+                payload.get("turns").map_or(1, |turns| turns.as_u64().unwrap())
+            })
+            .sum()
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        self.cycle().links[0].outcome
+    }
+}
+
+#[test]
+fn typed_rows_are_recorded_once_and_history_never() {
+    let mut world = World::adopted();
+    world.cycle();
+    assert_eq!(world.turns(), 0);
+    let rows = world.machine() + &world.typed() + &world.machine() + &world.typed();
+    world.disk.append(PATH, rows.as_bytes());
+    let report = world.cycle();
+    assert_eq!((report.links[0].turns, report.events.len(), world.turns()), (2, 1, 2));
+    let link = world.link().unwrap();
+    assert_eq!(link.marker(), Some(world.disk.read(PATH).len() as u64));
+    assert_eq!(report.links[0].marker_after, link.marker());
+    assert_eq!(world.outcome(), Outcome::Unchanged);
+    assert_eq!(world.turns(), 2);
+}
+
+#[test]
+fn a_row_counts_when_its_line_end_comes() {
+    let mut world = World::adopted();
+    let row = world.typed();
+    let (half, rest) = row.split_at(row.len() / 2);
+    world.disk.append(PATH, half.as_bytes());
+    world.cycle();
+    assert_eq!(world.turns(), 0);
+    world.disk.append(PATH, rest.as_bytes());
+    world.cycle();
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn a_session_adopted_in_mid_write_counts_the_row_that_was_being_written() {
+    let mut world = World::new();
+    let row = world.typed();
+    let (half, rest) = row.split_at(row.len() / 2);
+    let history = world.typed() + half;
+    world.disk.append(PATH, history.as_bytes());
+    world.adopt(false);
+    world.cycle();
+    world.disk.append(PATH, rest.as_bytes());
+    world.cycle();
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn a_session_adopted_from_its_start_counts_everything() {
+    let mut world = World::new();
+    world.rules.scan_window = 64;
+    for _ in 0..5 {
+        let rows = world.typed() + &world.machine();
+        world.disk.append(PATH, rows.as_bytes());
+    }
+    world.adopt(true);
+    world.cycle();
+    assert_eq!(world.turns(), 5);
+}
+
+#[test]
+fn with_next_cycle_a_cycle_reads_one_window() {
+    let mut world = World::new();
+    let row = world.typed();
+    world.rules.scan_window = row.len() as u64;
+    world.rules.at_once = false;
+    let rows = row + &world.typed() + &world.typed();
+    world.disk.append(PATH, rows.as_bytes());
+    world.adopt(true);
+    for turns in [1, 2, 3, 3] {
+        world.cycle();
+        assert_eq!(world.turns(), turns);
+    }
+}
+
+#[test]
+fn a_rewritten_file_counts_only_what_is_new_in_it() {
+    let rewrites: [(&str, fn(&MemoryDisk, &str)); 2] = [
+        ("in place", |disk, rows| disk.rewrite(PATH, rows.as_bytes())),
+        ("by another file", |disk, rows| disk.replace(PATH, rows.as_bytes())),
+    ];
+    for (how, rewrite) in rewrites {
+        let mut world = World::adopted();
+        world.cycle();
+        let counted = world.typed();
+        world.disk.append(PATH, counted.as_bytes());
+        world.cycle();
+        let before = String::from_utf8(world.disk.read(PATH)).unwrap();
+        // A pruner drops the first rows; meanwhile a person has typed on.
+        let kept: String = before.split_inclusive('\n').skip(1).collect();
+        let rows = kept + &world.typed();
+        rewrite(&world.disk, &rows);
+        assert_eq!(world.outcome(), Outcome::Rewritten, "{how}");
+        assert_eq!(world.turns(), 2, "{how}");
+        assert_eq!(world.link().unwrap().marker(), Some(rows.len() as u64), "{how}");
+        let row = world.typed();
+        world.disk.append(PATH, row.as_bytes());
+        world.cycle();
+        assert_eq!(world.turns(), 3, "{how}");
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_and_grows_to_the_same_length_is_seen() {
+    let mut world = World::adopted();
+    let row = world.typed();
+    world.disk.append(PATH, row.as_bytes());
+    world.cycle();
+    let length = world.disk.read(PATH).len();
+    let mut rows = String::new();
+    while rows.len() + row.len() <= length {
+        rows += &world.typed();
+    }
+    let padding = length - rows.len();
+    writeln!(rows, "{}", " ".repeat(padding - 1)).unwrap();
+    assert_eq!(rows.len(), length);
+    let new = rows.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+    world.disk.rewrite(PATH, rows.as_bytes());
+    world.cycle();
+    // The same end offset as the first event: its dedupe key is taken, and nothing is lost.
+    assert_eq!(world.turns(), 1 + new);
+}
+
+#[test]
+fn the_same_content_in_another_file_goes_on() {
+    let mut world = World::adopted();
+    world.cycle();
+    let content = world.disk.read(PATH);
+    let row = world.typed();
+    world.disk.replace(PATH, &[content, row.into_bytes()].concat());
+    assert_eq!(world.outcome(), Outcome::Read);
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn a_row_that_is_written_again_is_a_copy() {
+    let mut world = World::adopted();
+    let row = world.typed();
+    world.disk.append(PATH, format!("{row}{row}").as_bytes());
+    world.cycle();
+    world.disk.append(PATH, row.as_bytes());
+    world.cycle();
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn an_own_text_excuses_its_echo_also_when_the_file_is_read_again() {
+    let mut world = World::adopted();
+    world.cycle();
+    let hash = world.key.text(&normalise("go on"));
+    let session = world.session();
+    let now = world.tick();
+    world.journal.add_own_text(&session, &hash, now).unwrap();
+    let rows = world.unmarked("go  on") + &world.unmarked("go on");
+    world.disk.append(PATH, rows.as_bytes());
+    let report = world.cycle();
+    assert_eq!((report.links[0].echoes, world.turns()), (1, 1));
+    let content = world.disk.read(PATH);
+    world.disk.replace(PATH, &[b"\n".to_vec(), content].concat());
+    assert_eq!(world.outcome(), Outcome::Rewritten);
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn a_missing_file_is_reported_after_three_sights_in_a_row() {
+    let mut world = World::adopted();
+    world.cycle();
+    world.disk.remove(PATH);
+    assert_eq!(world.outcome(), Outcome::Missing);
+    assert_eq!(world.outcome(), Outcome::Missing);
+    let report = world.cycle();
+    assert_eq!(report.links[0].outcome, Outcome::Deleted);
+    let event = world.log.events(&EventFilter::default(), 9).unwrap().events.pop().unwrap();
+    assert_eq!(event.kind, "upstream_missing");
+    assert_eq!(event.payload_json.as_deref(), Some(r#"{"channel":"claude","cause":"deleted"}"#));
+    assert!(world.link().is_none() && world.cycle().links.is_empty());
+    assert!(world.journal.links().unwrap().is_empty());
+}
+
+#[test]
+fn a_file_that_comes_back_resets_the_count_and_a_gone_store_never_counts() {
+    let mut world = World::adopted();
+    world.cycle();
+    let content = world.disk.read(PATH);
+    for _ in 0..2 {
+        world.disk.remove(PATH);
+        world.cycle();
+        world.cycle();
+        world.disk.append(PATH, &content);
+        assert_ne!(world.outcome(), Outcome::Missing);
+    }
+    world.disk.set_store_gone(true);
+    for outcome in [Outcome::Missing, Outcome::Missing, Outcome::StoreGone, Outcome::StoreGone] {
+        assert_eq!(world.outcome(), outcome);
+    }
+    world.disk.set_store_gone(false);
+    let row = world.typed();
+    world.disk.append(PATH, row.as_bytes());
+    world.cycle();
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn sights_too_close_together_count_as_one() {
+    let mut world = World::adopted();
+    world.cycle();
+    world.rules.miss_interval_ms = 30_000;
+    world.disk.remove(PATH);
+    for _ in 0..5 {
+        assert_eq!(world.outcome(), Outcome::Missing);
+    }
+    for outcome in [Outcome::Missing, Outcome::Deleted] {
+        world.clock.0.set(world.clock.0.get() + 30_000);
+        assert_eq!(world.outcome(), outcome);
+    }
+}
+
+#[test]
+fn a_moved_file_is_followed_and_no_event_tells_of_it() {
+    let mut world = World::adopted();
+    world.cycle();
+    let row = world.typed();
+    world.disk.append(PATH, row.as_bytes());
+    world.cycle();
+    world.disk.rename(PATH, MOVED);
+    world.cycle();
+    world.cycle();
+    let row = world.typed();
+    world.disk.append(MOVED, row.as_bytes());
+    world.cycle();
+    assert_eq!(world.link().unwrap().path().unwrap().to_str(), Some(MOVED));
+    assert_eq!(world.turns(), 2);
+}
+
+/// What happens to a transcript, or to us.
+#[derive(Debug, Clone)]
+enum Step {
+    Type(u8),
+    Machine,
+    Half,
+    Copy,
+    Prune { keep: u8, in_place: bool },
+    Move,
+    Cycle,
+    Die(KillPoint),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (1..4u8).prop_map(Step::Type),
+        2 => Just(Step::Machine),
+        2 => Just(Step::Half),
+        1 => Just(Step::Copy),
+        2 => (0..6u8, any::<bool>()).prop_map(|(keep, in_place)| Step::Prune { keep, in_place }),
+        1 => Just(Step::Move),
+        4 => Just(Step::Cycle),
+        4 => (0..KillPoint::ALL.len()).prop_map(|at| Step::Die(KillPoint::ALL[at])),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever happens to the file and wherever we are killed: each typed row is in one event.
+    #[test]
+    fn every_turn_is_in_exactly_one_event(steps in steps(), window in 1..2000u64) {
+        let mut world = World::adopted();
+        world.rules.scan_window = window;
+        world.cycle();
+        let mut typed = 0;
+        let mut half: Option<String> = None;
+        let mut path = PATH;
+        for step in &steps {
+            if !matches!(step, Step::Half | Step::Cycle | Step::Die(_)) && let Some(rest) = half.take() {
+                world.disk.append(path, rest.as_bytes());
+            }
+            match step {
+                Step::Type(rows) => for _ in 0..*rows {
+                    let row = world.typed();
+                    world.disk.append(path, row.as_bytes());
+                    typed += 1;
+                },
+                Step::Machine => {
+                    let row = world.machine();
+                    world.disk.append(path, row.as_bytes());
+                }
+                Step::Half => if half.is_none() {
+                    let row = world.typed();
+                    let (front, back) = row.split_at(row.len() / 3);
+                    world.disk.append(path, front.as_bytes());
+                    half = Some(back.to_owned());
+                    typed += 1;
+                },
+                Step::Copy => {
+                    let content = String::from_utf8(world.disk.read(path)).unwrap();
+                    let last = content.lines().last().unwrap_or_default().to_owned() + "\n";
+                    world.disk.append(path, last.as_bytes());
+                }
+                Step::Prune { keep, in_place } => {
+                    // What was not read yet, or not found again after a move, must stay in the file:
+                    // else nobody could know of it.
+                    for _ in 0..4 {
+                        world.cycle();
+                    }
+                    let content = String::from_utf8(world.disk.read(path)).unwrap();
+                    let rows: Vec<&str> = content.split_inclusive('\n').collect();
+                    let kept = rows[rows.len().saturating_sub(usize::from(*keep))..].concat();
+                    let row = world.typed();
+                    typed += 1;
+                    let rows = kept + &row;
+                    if *in_place {
+                        world.disk.rewrite(path, rows.as_bytes());
+                    } else {
+                        world.disk.replace(path, rows.as_bytes());
+                    }
+                }
+                Step::Move => {
+                    // A file of which no row is known is another one.
+                    world.cycle();
+                    let to = if path == PATH { MOVED } else { PATH };
+                    world.disk.rename(path, to);
+                    path = to;
+                }
+                Step::Cycle => drop(world.cycle()),
+                Step::Die(point) => drop(world.cycle_until(Some(*point))),
+            }
+        }
+        if let Some(rest) = half {
+            world.disk.append(path, rest.as_bytes());
+        }
+        for _ in 0..4 {
+            world.cycle();
+        }
+        prop_assert_eq!(world.turns(), typed);
+        prop_assert_eq!(world.link().unwrap().marker(), Some(world.disk.read(path).len() as u64));
+        prop_assert!(world.journal.open_intents(None).unwrap().is_empty());
+    }
+}

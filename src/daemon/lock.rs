@@ -1,0 +1,57 @@
+//! Who runs cycles: one for each state folder, and one for each signal log.
+//!
+//! The locks are advisory and end with their process. A lock file holds its owner's process id and
+//! version, for whoever finds it taken.
+
+use crate::error::{Error, Result};
+use crate::state::{StateFolder, create_private};
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use std::fs::TryLockError;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// The right to run cycles; ends when it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _files: Vec<fs_err::File>,
+}
+
+impl Lock {
+    /// Takes both locks. The signal log is known by its device and number, since two state folders
+    /// may name one file; `runtime` is the folder for its lock. With `wait`, waits for whoever
+    /// holds one.
+    pub fn take(state: &StateFolder, signal_log: &Path, runtime: &Path, wait: bool) -> Result<Self> {
+        let of_state = lock(&state.lock(), wait, &format!("the state folder {}", state.path().display()))?;
+        let meta = fs_err::metadata(signal_log)?;
+        let name = format!("signal-{}-{}.lock", meta.dev(), meta.ino());
+        let of_log = lock(&runtime.join(name), wait, &format!("the signal log {}", signal_log.display()))?;
+        Ok(Self { _files: vec![of_state, of_log] })
+    }
+}
+
+fn lock(path: &PathBuf, wait: bool, what: &str) -> Result<fs_err::File> {
+    create_private(path)?;
+    let mut file = fs_err::OpenOptions::new().read(true).write(true).mode(0o600).open(path)?;
+    match file.file().try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) if wait => file.file().lock()?,
+        Err(TryLockError::WouldBlock) => {
+            let mut owner = String::new();
+            // Bounded: the file is ours, but anybody's mistake could have filled it.
+            let read = (&mut file).take(200).read_to_string(&mut owner);
+            let owner = match read {
+                Ok(_) if !owner.trim().is_empty() => owner.trim().to_owned(),
+                _ => "another upstreamd".to_owned(),
+            };
+            return Err(Error::Busy(format!(
+                "{owner} already works on {what}: stop it, or use `run --standby` to wait for it",
+            )));
+        }
+        Err(TryLockError::Error(error)) => return Err(error.into()),
+    }
+    file.set_len(0)?;
+    file.rewind()?;
+    write!(file, "upstreamd {} with process id {}", env!("CARGO_PKG_VERSION"), std::process::id())?;
+    Ok(file)
+}

@@ -1,0 +1,162 @@
+//! The loop: a pass at start, cycles by the clock, signals, the service manager.
+//!
+//! Answers: when a cycle runs and when the daemon ends. Always holds: one thread works on the
+//! databases and the disk, this one only waits; READY means that every source was looked at once,
+//! WATCHDOG that the work goes on. Deliberately elsewhere: what a cycle does (`cycle`).
+
+pub mod lock;
+mod signals;
+mod worker;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use sd_notify::NotifyState;
+pub use signals::Signal;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+use tracing::{error, info, warn};
+use worker::{Job, Outcome, Worker};
+
+/// How long the transaction at hand may take to end after SIGTERM.
+const STOP_WITHIN: Duration = Duration::from_millis(1_800);
+/// How often events and cursors that are too old are removed.
+const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
+
+/// When cycles run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schedule {
+    /// The first counted cycle, from the start.
+    pub first: Duration,
+    /// Between counted cycles, from the start.
+    pub every: Duration,
+}
+
+/// Reads the configuration again, for SIGHUP: what the worker applies, and the new schedule.
+pub type Reload = dyn Fn() -> Result<(Box<dyn FnOnce(&mut Engine) + Send>, Schedule)>;
+
+/// Runs the daemon until SIGTERM or SIGINT.
+pub fn run(engine: Engine, schedule: Schedule, reload: &Reload) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let signals = signals::listen()?;
+    runtime.block_on(serve(engine, schedule, signals, reload))
+}
+
+/// The loop itself; signals come from the caller, so that a test can send them.
+async fn serve(
+    engine: Engine,
+    schedule: Schedule,
+    mut signals: mpsc::Receiver<Signal>,
+    reload: &Reload,
+) -> Result<()> {
+    let started = Instant::now();
+    info!(version = env!("CARGO_PKG_VERSION"), signal_log = %engine.signal_log().display(), "Started.");
+    let mut worker = Worker::spawn(engine)?;
+    let mut ready = false;
+    let mut status = String::from("first pass");
+    let mut cycles = Cycles::new(schedule, started);
+    let mut prune = interval_at(started + PRUNE_EVERY, PRUNE_EVERY);
+    prune.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut watchdog = watchdog();
+    worker.ask(Job::Prune);
+    worker.ask(Job::FirstPass);
+    loop {
+        tokio::select! {
+            biased;
+            signal = signals.recv() => match signal {
+                Some(Signal::Status) => info!(status, "Status."),
+                Some(Signal::Reload) => match reload() {
+                    Ok((change, schedule)) => {
+                        cycles = Cycles::new(schedule, started);
+                        worker.ask(Job::Change(change));
+                        info!("Read the configuration again.");
+                    }
+                    Err(error) => error!(%error, "The configuration was not read again; the old one stays."),
+                },
+                Some(Signal::Stop) | None => break,
+            },
+            outcome = worker.finished() => match outcome {
+                Some(Outcome::Cycle(Ok(done))) => {
+                    status = done.to_string();
+                    if !ready {
+                        ready = true;
+                        tell(&[NotifyState::Ready, NotifyState::Status(&status)]);
+                        info!(status, "Ready.");
+                        // What is behind is caught up with now, not before READY.
+                        worker.ask(Job::Cycle);
+                    } else {
+                        tell(&[NotifyState::Status(&status)]);
+                    }
+                }
+                Some(Outcome::Cycle(Err(error @ Error::Refused(_)))) => return Err(error),
+                Some(Outcome::Cycle(Err(error))) => error!(%error, "A cycle failed; the next one tries again."),
+                Some(Outcome::Prune(Err(error))) => warn!(%error, "Old events were not removed; the next hour tries again."),
+                Some(Outcome::Prune(Ok(())) | Outcome::Change) => {}
+                None => return Err(Error::Failed("the working thread ended unasked: see the log".to_owned())),
+            },
+            () = cycles.tick() => worker.ask(Job::Cycle),
+            _ = prune.tick() => worker.ask(Job::Prune),
+            () = tick(&mut watchdog) => {
+                if worker.moves() {
+                    tell(&[NotifyState::Watchdog]);
+                }
+            }
+        }
+    }
+    tell(&[NotifyState::Stopping]);
+    worker.stop();
+    if timeout(STOP_WITHIN, worker.ended()).await.is_err() {
+        warn!("A source did not answer in time; its rows are read at the next start.");
+    }
+    info!("Stopped.");
+    Ok(())
+}
+
+/// The counted cycles: 15 s and then every 60 s from the start, by default.
+struct Cycles {
+    first: Option<Interval>,
+    every: Interval,
+}
+
+impl Cycles {
+    fn new(schedule: Schedule, started: Instant) -> Self {
+        let now = Instant::now();
+        let first = started + schedule.first;
+        let mut next = started + schedule.every;
+        while next < now {
+            next += schedule.every;
+        }
+        let mut every = interval_at(next, schedule.every);
+        every.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        Self { first: (first >= now).then(|| interval_at(first, schedule.every)), every }
+    }
+
+    async fn tick(&mut self) {
+        tokio::select! {
+            () = tick(&mut self.first) => self.first = None,
+            _ = self.every.tick() => {}
+        }
+    }
+}
+
+/// Pings at half of what the service manager allows.
+fn watchdog() -> Option<Interval> {
+    let every = sd_notify::watchdog_enabled()? / 2;
+    (!every.is_zero()).then(|| interval_at(Instant::now() + every, every))
+}
+
+async fn tick(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => {
+            interval.tick().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Tells the service manager, where there is one.
+fn tell(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        warn!(%error, "The service manager was not told.");
+    }
+}

@@ -1,0 +1,134 @@
+//! What a run needs, held together: both databases, the disk, the key, the rules.
+//!
+//! Answers: run a cycle, for real or as a rehearsal that writes nothing. Always holds: who has an
+//! engine for real holds the locks. Deliberately elsewhere: when cycles run (`daemon`), what they do
+//! (`cycle`).
+
+use crate::clock::{Clock, SystemClock};
+use crate::cycle::{Cycle, CycleReport, Rules};
+use crate::daemon::lock::Lock;
+use crate::disk::RealDisk;
+use crate::error::Result;
+use crate::ids::HashKey;
+use crate::journal::Journal;
+use crate::observe::{LogObserver, Observer};
+use crate::record::{Retention, SignalLog};
+use crate::state::StateFolder;
+use std::path::{Path, PathBuf};
+
+/// Both databases, the disk, the key and the rules of a run.
+#[derive(Debug)]
+pub struct Engine {
+    log: SignalLog,
+    journal: Journal,
+    disk: RealDisk,
+    key: HashKey,
+    rules: Rules,
+    retention: Retention,
+    observer: LogObserver,
+    _lock: Option<Lock>,
+}
+
+/// What an engine is made from.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Our state folder.
+    pub state: StateFolder,
+    /// The folder for the lock of the signal log.
+    pub runtime: PathBuf,
+    /// The Claude folders.
+    pub claude_dirs: Vec<PathBuf>,
+    /// How cycles are done.
+    pub rules: Rules,
+    /// How long events are kept.
+    pub retention: Retention,
+}
+
+/// How far a cycle goes with each source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One window.
+    OnePass,
+    /// As far as the rules say.
+    ToEnd,
+}
+
+impl Engine {
+    /// Opens everything for real, and takes the locks; with `wait`, waits for whoever holds them.
+    pub fn open(plan: Plan, wait: bool) -> Result<Self> {
+        plan.state.create()?;
+        let log_path = plan.state.signal_log();
+        let log = SignalLog::open(&log_path)?;
+        let lock = Lock::take(&plan.state, &log_path, &plan.runtime, wait)?;
+        let key = plan.state.hash_key()?;
+        let journal = Journal::open(&plan.state.journal(), &key)?;
+        Ok(Self::new(plan, log, journal, key, Some(lock)))
+    }
+
+    /// Copies both databases into memory: a cycle then writes nothing anywhere.
+    pub fn rehearse(plan: Plan) -> Result<Self> {
+        let key = plan.state.hash_key_unsaved()?;
+        let log = SignalLog::copy_in_memory(&plan.state.signal_log())?;
+        let journal = Journal::copy_in_memory(&plan.state.journal(), &key)?;
+        Ok(Self::new(plan, log, journal, key, None))
+    }
+
+    fn new(plan: Plan, log: SignalLog, journal: Journal, key: HashKey, lock: Option<Lock>) -> Self {
+        Self {
+            log,
+            journal,
+            disk: RealDisk::new(plan.claude_dirs),
+            key,
+            rules: plan.rules,
+            retention: plan.retention,
+            observer: LogObserver::default(),
+            _lock: lock,
+        }
+    }
+
+    /// Takes other settings from now on; the state folder stays.
+    pub fn reconfigure(&mut self, claude_dirs: Vec<PathBuf>, rules: Rules, retention: Retention) {
+        self.disk = RealDisk::new(claude_dirs);
+        self.rules = rules;
+        self.retention = retention;
+    }
+
+    /// Runs one cycle; `stop` is asked between passes.
+    pub fn cycle(&mut self, reach: Reach, stop: &dyn Fn() -> bool) -> Result<CycleReport> {
+        self.disk.refresh();
+        let rules = match reach {
+            Reach::OnePass => &Rules { at_once: false, ..self.rules.clone() },
+            Reach::ToEnd => &self.rules,
+        };
+        let report = Cycle {
+            log: &mut self.log,
+            journal: &mut self.journal,
+            disk: &self.disk,
+            clock: &SystemClock,
+            observer: &self.observer as &dyn Observer,
+            key: &self.key,
+            rules,
+            stop,
+        }
+        .run()?;
+        self.log.checkpoint()?;
+        Ok(report)
+    }
+
+    /// Removes events and cursors that are too old.
+    pub fn prune(&mut self) -> Result<()> {
+        self.log.prune(self.retention, SystemClock.now()).map(drop)
+    }
+
+    /// The signal log's file.
+    #[must_use]
+    pub fn signal_log(&self) -> &Path {
+        self.log.path()
+    }
+
+    /// The signal log, for reports.
+    #[must_use]
+    pub const fn log(&self) -> &SignalLog {
+        &self.log
+    }
+}

@@ -1,0 +1,76 @@
+//! How far a source was read, and what is needed to go on from there.
+
+use crate::classify::ReaderState;
+use crate::disk::FileStat;
+use crate::ids::{Generation, Sequence, TextHash, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How far a source was read, and what is needed to go on from there. Offsets are bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceCursor {
+    /// When the link was made that the source is followed for.
+    pub linked_at: Timestamp,
+    /// The life of the file's content that the position belongs to.
+    pub generation: Generation,
+    /// All rows that end at or before this offset are decided; always just after a line end.
+    pub position: u64,
+    /// The content just before the position; `None` until the file was seen.
+    pub mark: Option<ContentMark>,
+    /// The file when its end was last reached: equal means nothing new.
+    pub settled: Option<FileStat>,
+    /// Set while a rewritten file is read again: how long it was when that was found out. Rows up
+    /// to there that are older than the floor are history.
+    pub reading_again: Option<u64>,
+    /// Whether a row too big to be read is next.
+    pub waiting: bool,
+    /// The time of the last row before the link's marker when we first saw it, less a minute; `None`
+    /// if the source is followed from its start.
+    pub floor: Option<Timestamp>,
+    /// Events of this source up to this sequence are accounted for.
+    pub seen: Sequence,
+    /// What the classifier carries from row to row.
+    pub reader: ReaderState,
+    /// The last uuid seen, to know the file again elsewhere.
+    pub last_uuid: Option<String>,
+    /// When the file was last seen, and when its content had last changed then.
+    pub sighted_at: Option<Timestamp>,
+    /// When the content had last changed at that sight.
+    pub modified_at: Option<Timestamp>,
+    /// Consecutive sights of it missing.
+    pub misses: u32,
+    /// When the last of these was counted.
+    pub missed_at: Option<Timestamp>,
+}
+
+impl SourceCursor {
+    /// The cursor of a source that was not seen yet: at the start of a generation, nothing known.
+    #[must_use]
+    pub fn unseen(generation: Generation, linked_at: Timestamp) -> Self {
+        Self {
+            linked_at,
+            generation,
+            position: 0,
+            mark: None,
+            settled: None,
+            reading_again: None,
+            waiting: false,
+            floor: None,
+            seen: Sequence::default(),
+            reader: ReaderState::default(),
+            last_uuid: None,
+            sighted_at: None,
+            modified_at: None,
+            misses: 0,
+            missed_at: None,
+        }
+    }
+}
+
+/// A hash of the bytes just before an offset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentMark {
+    /// How many bytes it is over, at most `probe::MARK_BYTES`.
+    pub length: u32,
+    /// Keyed hash of them.
+    pub hash: TextHash,
+}

@@ -1,0 +1,143 @@
+//! Links and sources in the journal.
+
+use super::{Journal, SourceCursor};
+use crate::error::{Error, Result};
+use crate::ids::{AgentId, SessionKey, SourceKey};
+use crate::link::LinkId;
+use rusqlite::{OptionalExtension as _, params};
+
+/// The journal's number of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LinkRow(pub(super) i64);
+
+/// The journal's number of a source, with that of its link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SourceRow {
+    /// The link that it belongs to.
+    pub link: LinkRow,
+    pub(super) id: i64,
+}
+
+impl Journal {
+    /// The source of a link and its cursor, if it is known.
+    pub fn source(&self, link: &LinkId, key: &SourceKey) -> Result<Option<(SourceRow, SourceCursor)>> {
+        let found = self
+            .conn
+            .prepare_cached(
+                "SELECT l.link_id, s.source_id, s.cursor FROM links l JOIN sources s USING (link_id)
+                 WHERE l.session_key = ? AND l.agent_id = ? AND s.source_key = ?",
+            )
+            .and_then(|mut statement| {
+                statement
+                    .query_row(
+                        params![link.session_key.as_str(), link.agent_id.as_str(), key.as_str()],
+                        |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)),
+                    )
+                    .optional()
+            })
+            .map_err(|e| self.error("read a source's cursor", e))?;
+        found
+            .map(|(link, id, cursor)| {
+                let cursor = self.parse(&cursor, "a source's cursor")?;
+                Ok((SourceRow { link: LinkRow(link), id }, cursor))
+            })
+            .transpose()
+    }
+
+    /// Begins to follow a source, in place of any other source of the link.
+    pub fn add_source(
+        &mut self,
+        link: &LinkId,
+        key: &SourceKey,
+        cursor: &SourceCursor,
+    ) -> Result<SourceRow> {
+        let path = self.path.clone();
+        let error = |e| Error::database("add a source", &path, e);
+        let cursor = to_json(cursor)?;
+        let tx = self.conn.transaction().map_err(error)?;
+        tx.execute(
+            "INSERT OR IGNORE INTO links (session_key, agent_id) VALUES (?, ?)",
+            params![link.session_key.as_str(), link.agent_id.as_str()],
+        )
+        .map_err(error)?;
+        let link: i64 = tx
+            .query_row(
+                "SELECT link_id FROM links WHERE session_key = ? AND agent_id = ?",
+                params![link.session_key.as_str(), link.agent_id.as_str()],
+                |row| row.get(0),
+            )
+            .map_err(error)?;
+        tx.execute("DELETE FROM sources WHERE link_id = ?", [link]).map_err(error)?;
+        tx.execute(
+            "INSERT INTO sources (link_id, source_key, cursor) VALUES (?, ?, ?)",
+            params![link, key.as_str(), cursor],
+        )
+        .map_err(error)?;
+        let id = tx.last_insert_rowid();
+        tx.commit().map_err(error)?;
+        Ok(SourceRow { link: LinkRow(link), id })
+    }
+
+    /// Writes a source's cursor.
+    pub fn save_cursor(&self, source: SourceRow, cursor: &SourceCursor) -> Result<()> {
+        let cursor = to_json(cursor)?;
+        self.conn
+            .prepare_cached("UPDATE sources SET cursor = ? WHERE source_id = ?")
+            .and_then(|mut statement| statement.execute(params![cursor, source.id]))
+            .map(drop)
+            .map_err(|e| self.error("write a source's cursor", e))
+    }
+
+    /// Gives the one source of a link another key: its file has moved.
+    pub fn rename_source(&self, link: &LinkId, key: &SourceKey) -> Result<()> {
+        self.conn
+            .execute(
+                "UPDATE sources SET source_key = ?3 WHERE link_id =
+                     (SELECT link_id FROM links WHERE session_key = ?1 AND agent_id = ?2)",
+                params![link.session_key.as_str(), link.agent_id.as_str(), key.as_str()],
+            )
+            .map(drop)
+            .map_err(|e| self.error("rename a source", e))
+    }
+
+    /// The links that the journal knows.
+    pub fn links(&self) -> Result<Vec<(LinkRow, LinkId)>> {
+        self.conn
+            .prepare_cached("SELECT link_id, session_key, agent_id FROM links")
+            .and_then(|mut statement| {
+                statement
+                    .query_map([], |row| {
+                        let session_key = SessionKey::new(row.get::<_, String>(1)?);
+                        let agent_id = AgentId::new(row.get::<_, String>(2)?);
+                        Ok((LinkRow(row.get(0)?), LinkId { session_key, agent_id }))
+                    })?
+                    .collect()
+            })
+            .map_err(|e| self.error("read the links", e))
+    }
+
+    /// Forgets a link that is gone, with all that belongs to it.
+    pub fn forget_link(&self, link: LinkRow) -> Result<()> {
+        self.conn
+            .execute("DELETE FROM links WHERE link_id = ?", [link.0])
+            .map(drop)
+            .map_err(|e| self.error("forget a link", e))
+    }
+
+    /// Reads a JSON column back; it is our own, so a failure is named by position, not by content.
+    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self, json: &str, what: &str) -> Result<T> {
+        serde_json::from_str(json).map_err(|e| {
+            Error::Failed(format!(
+                "{what} in {} cannot be read ({:?} at column {}): restore the journal from a backup, or remove it to start anew from the links' markers",
+                self.path.display(),
+                e.classify(),
+                e.column(),
+            ))
+        })
+    }
+}
+
+/// A JSON column's text.
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| Error::Failed(format!("a journal entry has no JSON form: {e}")))
+}

@@ -1,0 +1,80 @@
+//! Adoption: from a thread id or a file to a link.
+
+use super::{LinkId, file_ref};
+use crate::disk::{Disk, OpenError, SessionFile};
+use crate::error::{Error, Result};
+use crate::ids::{AgentId, CatalogId, HostId, SessionKey, ThreadId, hex};
+use crate::record::NewLink;
+use crate::scan::window::row_start;
+use sha2::{Digest as _, Sha256};
+use std::path::Path;
+
+/// The catalog of Claude Code sessions.
+pub const CATALOG: &str = "claude";
+/// The host of sessions on this machine, as OpenClaw names it.
+pub const LOCAL_HOST: &str = "gateway:local";
+/// The kind of upstream, as OpenClaw names it.
+const UPSTREAM_KIND: &str = "claude-cli";
+
+/// The key that OpenClaw 2026.9.6 gives an adopted local session.
+#[must_use]
+pub fn session_key(agent: &AgentId, thread: &ThreadId) -> SessionKey {
+    let digest = Sha256::digest(thread.as_str());
+    SessionKey::new(format!("agent:{agent}:plugin:anthropic:catalog-adopt:claude:{}", hex(&digest)))
+}
+
+/// The session that a person means: a thread id, or a path to its file.
+pub fn find_session(disk: &dyn Disk, wanted: &str) -> Result<SessionFile> {
+    let sessions = disk.sessions();
+    let as_path = fs_err::canonicalize(wanted).ok();
+    let by_path = as_path.and_then(|path| sessions.iter().find(|session| session.path == path));
+    if let Some(session) = by_path {
+        return Ok(session.clone());
+    }
+    let mut by_thread = sessions.iter().filter(|session| session.thread_id.as_str() == wanted);
+    match (by_thread.next(), by_thread.next()) {
+        (Some(session), None) => Ok(session.clone()),
+        (Some(one), Some(other)) => Err(Error::Failed(format!(
+            "session {wanted} has two files, {} and {}: name the one you mean by its path",
+            one.path.display(),
+            other.path.display(),
+        ))),
+        (None, _) if Path::new(wanted).exists() => Err(Error::Failed(format!(
+            "{wanted} is no main session file below a Claude folder (<folder>/projects/<project>/<session>.jsonl): name its folder with --claude-dir",
+        ))),
+        (None, _) => Err(Error::Failed(format!(
+            "no session {wanted} below the Claude folders: give a session id, or the path of its .jsonl file; --claude-dir names other folders",
+        ))),
+    }
+}
+
+/// The link that adopts a session: read from just after its last line end, or from its start.
+pub fn link(
+    disk: &dyn Disk,
+    session: &SessionFile,
+    agent: &AgentId,
+    from_start: bool,
+) -> Result<NewLink> {
+    let ref_json = file_ref(&session.path).ok_or_else(|| {
+        Error::Failed(format!("{} is no UTF-8 path and cannot be followed", session.path.display()))
+    })?;
+    let file = disk.open(&session.path).map_err(|error| {
+        Error::Failed(match error {
+            OpenError::Missing => format!("{} is no regular file", session.path.display()),
+            OpenError::Outside => format!("{} leads out of the Claude folder", session.path.display()),
+            OpenError::Unreadable(error) => {
+                format!("{} cannot be read: {error}", session.path.display())
+            }
+        })
+    })?;
+    let offset = if from_start { 0 } else { row_start(file.as_ref(), file.stat()?.size)? };
+    Ok(NewLink {
+        id: LinkId { session_key: session_key(agent, &session.thread_id), agent_id: agent.clone() },
+        catalog_id: CatalogId::new(CATALOG),
+        host_id: HostId::new(LOCAL_HOST),
+        thread_id: session.thread_id.clone(),
+        upstream_kind: UPSTREAM_KIND.to_owned(),
+        ref_json,
+        offset,
+    })
+}

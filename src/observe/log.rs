@@ -1,0 +1,81 @@
+//! Facts as log lines: each repeated state once, not once a cycle.
+
+use super::{Fact, Observer};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use tracing::{debug, error, info, warn};
+
+/// States remembered so that they are not logged again; beyond this they are forgotten together,
+/// and each is logged once more.
+const REMEMBERED: usize = 4096;
+
+/// Writes facts to the log.
+#[derive(Debug, Default)]
+pub struct LogObserver {
+    said: Mutex<HashMap<String, String>>,
+}
+
+impl LogObserver {
+    /// Whether this is the first time that the subject is in this state.
+    fn is_new(&self, subject: String, state: &str) -> bool {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.get(&subject).is_some_and(|last| last == state) {
+            return false;
+        }
+        if said.len() >= REMEMBERED {
+            said.clear();
+        }
+        said.insert(subject, state.to_owned());
+        true
+    }
+}
+
+impl Observer for LogObserver {
+    fn observe(&self, fact: &Fact<'_>) {
+        match *fact {
+            Fact::Recorded { session, sequence, turns } => {
+                info!(%session, %sequence, turns, "Recorded a person's turns.");
+            }
+            Fact::Rewritten { session, path } => {
+                info!(%session, path = %path.display(), "The transcript was rewritten; reading it again.");
+            }
+            Fact::RowSkipped { path, offset, length, category } => {
+                warn!(path = %path.display(), offset, length, category, "Stepped over bytes that are no row.");
+            }
+            Fact::RowWaiting { path, offset } => {
+                if self.is_new(format!("waiting {}", path.display()), &offset.to_string()) {
+                    error!(path = %path.display(), offset, "A row is too big to be read yet; the rows behind it wait.");
+                }
+            }
+            Fact::Unreadable { session, path, reason } => {
+                if self.is_new(format!("file {session}"), reason) {
+                    error!(%session, path = %path.display(), reason, "The transcript cannot be read.");
+                }
+            }
+            Fact::Refused { session } => {
+                if self.is_new(format!("file {session}"), "refused") {
+                    error!(%session, "The link's path is in no Claude folder; name the folder with --claude-dir or unlink the session.");
+                }
+            }
+            Fact::Missing { session, path, misses } => {
+                debug!(%session, path = %path.display(), misses, "The transcript is missing.");
+            }
+            Fact::Gone { session, path, cause: "store_gone" } => {
+                if self.is_new(format!("file {session}"), "store_gone") {
+                    error!(%session, path = %path.display(), "The Claude folder itself is missing; is its disk mounted?");
+                }
+            }
+            Fact::Gone { session, path, cause } => {
+                info!(%session, path = %path.display(), cause, "The transcript is gone.");
+            }
+            Fact::Unplaced { session, events } => {
+                warn!(%session, events, "Events of another writer match no row.");
+            }
+            Fact::Drift { field, name, version } => {
+                if self.is_new(format!("drift {field} {name}"), "") {
+                    warn!(field, name, version, "A row holds a name that no rule knows.");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Named facts of the program, and who listens to them.
+//!
+//! Answers: what happened that somebody may want to know. Always holds: a fact carries keys, paths,
+//! offsets and counts, never a text of a row. Deliberately elsewhere: what is done about it (the
+//! module that observed it).
+
+mod log;
+
+use crate::ids::{Sequence, SessionKey};
+pub use log::LogObserver;
+use std::path::Path;
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact<'a> {
+    /// An event was recorded.
+    Recorded {
+        /// The session.
+        session: &'a SessionKey,
+        /// The event.
+        sequence: Sequence,
+        /// How many turns it counts.
+        turns: usize,
+    },
+    /// A file was rewritten and is read again.
+    Rewritten {
+        /// The session.
+        session: &'a SessionKey,
+        /// Its file.
+        path: &'a Path,
+    },
+    /// Bytes that are no JSON were stepped over.
+    RowSkipped {
+        /// The file.
+        path: &'a Path,
+        /// Where they begin.
+        offset: u64,
+        /// How many they are.
+        length: u64,
+        /// What is wrong with them.
+        category: &'static str,
+    },
+    /// A row is bigger than can be read yet.
+    RowWaiting {
+        /// The file.
+        path: &'a Path,
+        /// Where it begins.
+        offset: u64,
+    },
+    /// A file cannot be read; no statement about it is made.
+    Unreadable {
+        /// The session.
+        session: &'a SessionKey,
+        /// Its file.
+        path: &'a Path,
+        /// The system's word for it.
+        reason: &'a str,
+    },
+    /// A link's path lies outside all Claude folders, or leads out of them.
+    Refused {
+        /// The session.
+        session: &'a SessionKey,
+    },
+    /// A file is missing.
+    Missing {
+        /// The session.
+        session: &'a SessionKey,
+        /// Its file.
+        path: &'a Path,
+        /// How often in a row.
+        misses: u32,
+    },
+    /// A file is missing for good; the link went, or was pointed elsewhere.
+    Gone {
+        /// The session.
+        session: &'a SessionKey,
+        /// Its file.
+        path: &'a Path,
+        /// `deleted`, `retention`, `moved` or `store_gone`.
+        cause: &'a str,
+    },
+    /// Events of another writer could not be matched with rows.
+    Unplaced {
+        /// The session.
+        session: &'a SessionKey,
+        /// How many.
+        events: usize,
+    },
+    /// A row holds a name that no rule knows.
+    Drift {
+        /// Which kind of name.
+        field: &'static str,
+        /// The name, clamped.
+        name: &'a str,
+        /// The version of the program that wrote it.
+        version: Option<&'a str>,
+    },
+}
+
+/// Who listens.
+pub trait Observer {
+    /// Takes note of a fact.
+    fn observe(&self, fact: &Fact<'_>);
+}
