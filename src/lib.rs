@@ -7,5 +7,6 @@ pub mod error;
 pub mod ids;
 pub mod journal;
 pub mod link;
+pub mod notice;
 pub mod record;
 pub mod scan;
