@@ -1,9 +1,9 @@
 //! Tell the watchers.
 //!
-//! Answers: what a watcher is told, and whether it may be told at all. Always holds: a notice is one
-//! fixed sentence around a key and a number; a key that could carry anything else never enters it,
-//! for a notice stands in somebody's prompt. Deliberately elsewhere: which watchers there are and
-//! what they have seen (`record`).
+//! Answers: what a watcher is told, and whether it may be told at all. Always holds: a notice is
+//! one fixed sentence around a key and a number; a key that could carry anything else never enters
+//! it, for a notice stands in somebody's prompt. Deliberately elsewhere: which watchers there are
+//! and what they have seen (`record`).
 
 use crate::ids::{Sequence, SessionKey};
 

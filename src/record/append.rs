@@ -1,9 +1,9 @@
 //! One event into the log, with its head and its cursors.
 //!
 //! Answers: how an event is recorded, and who has to be told. Always holds: this is the recording
-//! algorithm of OpenClaw 2026.9.6, step for step, so that a gateway and we can take turns on the same
-//! rows; an event that is there already changes nothing. Deliberately elsewhere: what the event says,
-//! and the transaction around it.
+//! algorithm of OpenClaw 2026.9.6, step for step, so that a gateway and we can take turns on the
+//! same rows; an event that is there already changes nothing. Deliberately elsewhere: what the
+//! event says, and the transaction around it.
 
 use super::SignalLog;
 use super::event::{Actor, Kind};

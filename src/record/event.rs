@@ -1,8 +1,8 @@
 //! Events: the words of the signal log.
 //!
 //! Answers: which kinds there are, which of them wake watchers, what an event is when it is read
-//! back. Always holds: kinds and actors that we write are OpenClaw's; what others wrote is passed on
-//! as it stands. Deliberately elsewhere: how an event gets in (`append`).
+//! back. Always holds: kinds and actors that we write are OpenClaw's; what others wrote is passed
+//! on as it stands. Deliberately elsewhere: how an event gets in (`append`).
 
 use crate::ids::{AgentId, Sequence, SessionKey, Timestamp};
 use rusqlite::Row;

@@ -1,7 +1,7 @@
 //! The table of links.
 //!
-//! Answers: which sessions are followed, from which file, read up to where; and makes, re-points and
-//! removes links. Always holds: `updated_at` grows with every change of a row, also within one
+//! Answers: which sessions are followed, from which file, read up to where; and makes, re-points
+//! and removes links. Always holds: `updated_at` grows with every change of a row, also within one
 //! millisecond, since a gateway drops what it found out when it sees another value. Deliberately
 //! elsewhere: the move of a marker (`window`), which files may be linked (`link`).
 
@@ -120,8 +120,8 @@ impl SignalLog {
         self.write("cannot remove a link", |connection| remove(connection, id))
     }
 
-    /// Points a link to where its file was moved; its marker stays. False, and nothing written, where
-    /// the link is gone or names another source than the moved one.
+    /// Points a link to where its file was moved; its marker stays. False, and nothing written,
+    /// where the link is gone or names another source than the moved one.
     pub fn repoint(
         &mut self,
         id: &LinkId,
@@ -146,30 +146,6 @@ impl SignalLog {
                     ":agent_id": id.agent_id.as_str(),
                 })?;
             Ok(true)
-        })
-    }
-
-    /// Removes what the log has about a session, as a gateway does when the session is deleted: the
-    /// agent's events, head and link, and every cursor of the key, as watcher and as target.
-    pub fn forget(&mut self, id: &LinkId) -> Result<()> {
-        self.write("cannot forget a session", |connection| {
-            let key = (id.session_key.as_str(), id.agent_id.as_str());
-            for table in [
-                "session_state_events",
-                "session_state_heads",
-                "session_upstream_links",
-            ] {
-                connection.execute(
-                    &format!("DELETE FROM {table} WHERE session_key = ?1 AND agent_id = ?2"),
-                    key,
-                )?;
-            }
-            connection.execute(
-                "DELETE FROM session_watch_cursors
-                 WHERE watcher_session_key = ?1 OR target_session_key = ?1",
-                [key.0],
-            )?;
-            Ok(())
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The end of a link whose upstream is gone.
 //!
 //! Answers: what is recorded then. Always holds: the event and the removal of the link are one
-//! transaction, and only for the link that was looked at. Deliberately elsewhere: how an upstream is
-//! found missing, and why (`probe`).
+//! transaction, and only for the link that was looked at. Deliberately elsewhere: how an upstream
+//! is found missing, and why (`probe`).
 
 use super::SignalLog;
 use super::append::{Appended, NewEvent, append};

@@ -1,9 +1,10 @@
 //! One transaction: the signal log.
 //!
 //! Answers: what changed in a session, in which order, who was told; and takes what the daemon and
-//! the commands have to add. Always holds: an event, its head, its cursors and its link's marker are
-//! one transaction or nothing. Deliberately elsewhere: what is to be recorded (`journal` keeps the
-//! intents), how a watcher is reached (`notice`). All SQL of the signal log stands in this folder.
+//! the commands have to add. Always holds: an event, its head, its cursors and its link's marker
+//! are one transaction or nothing. Deliberately elsewhere: what is to be recorded (`journal` keeps
+//! the intents), how a watcher is reached (`notice`). All SQL of the signal log stands in this
+//! folder.
 //!
 //! # Ownership
 //!
@@ -11,8 +12,8 @@
 //! `session_upstream_links` are OpenClaw's, in name and shape (state schema of OpenClaw 2026.9.6).
 //! The embedded store has them to itself, in a file of its own. The same tables in a gateway's
 //! database belong to the gateway: there we are a guest who adds rows by the gateway's own rules.
-//! So everything here is written as if another program had the tables open and wrote to them between
-//! any two of our transactions. Events are immutable, whoever wrote them.
+//! So everything here is written as if another program had the tables open and wrote to them
+//! between any two of our transactions. Events are immutable, whoever wrote them.
 //!
 //! # Locking
 //!
@@ -24,33 +25,35 @@
 //! # Compatibility
 //!
 //! The version of the schema is compared inside every write transaction, since another program may
-//! migrate the file at any time; the columns are compared when the file is opened. What is not known
-//! is not written to. Columns, summaries, payloads, dedupe keys and the clamp of times are the
-//! gateway's to the byte; our events carry `from` and `generation` beside, which a gateway passes
-//! through.
+//! migrate the file at any time; the columns are compared when the file is opened. What is not
+//! known is not written to. Columns, summaries, payloads, dedupe keys and the clamp of times are
+//! the gateway's to the byte; our events carry `from` and `generation` beside, which a gateway
+//! passes through.
 //!
 //! # What we never do
 //!
 //! No VACUUM, no change of a schema that is there, no checkpoint inside a commit, no open read
-//! transaction, no touch of the `-wal` or `-shm` file, no opening of the database but through SQLite
-//! once it exists. No text that anybody wrote: an event holds who, which, when and how many.
+//! transaction, no touch of the `-wal` or `-shm` file, no opening of the database but through
+//! SQLite once it exists. No text that anybody wrote: an event holds who, which, when and how many.
 //!
 //! # Failure
 //!
-//! A transaction that fails leaves nothing behind, and doing it again is always right: an event that
-//! is there already is found by its dedupe key, and then nothing is touched. With
-//! `synchronous = NORMAL` a power cut may take the newest commits, an event and its marker together,
-//! so that its rows are simply read again. An unknown schema is refused (exit 4), a lock that is not
-//! given up is "try again" (exit 75), everything else names the file and what SQLite said.
+//! A transaction that fails leaves nothing behind, and doing it again is always right: an event
+//! that is there already is found by its dedupe key, and then nothing is touched. With `synchronous
+//! = NORMAL` a power cut may take the newest commits, an event and its marker together, so that its
+//! rows are simply read again. An unknown schema is refused (exit 4), a lock that is not given up
+//! is "try again" (exit 75), everything else names the file and what SQLite said.
 
 mod append;
 mod changes;
 mod embedded;
 mod event;
 mod links;
+mod marker;
 mod missing;
 mod plan;
 mod retention;
+mod source_event;
 #[cfg(test)]
 mod testing;
 mod watch;
@@ -61,13 +64,15 @@ pub use append::{Appended, NewEvent, NewWatcher};
 pub use changes::{EventFilter, EventPage, StateChange, StateChanges};
 pub use event::{Actor, Event, Kind};
 pub use links::{Adopted, LinkFilter, NewLink};
+pub use marker::{Ahead, MarkerOutcome};
 pub use missing::MissingCause;
-pub use plan::{Extent, Plan, SourceEvent, plan};
+pub use plan::{Plan, plan};
 pub use retention::{Pruned, Retention};
 use rusqlite::{Connection, TransactionBehavior};
+pub use source_event::{Extent, SourceEvent};
 use std::path::{Path, PathBuf};
 pub use watch::{Acknowledged, Watch};
-pub use window::{Ahead, MarkerOutcome, WindowOutcome, WindowRecord};
+pub use window::{WindowOutcome, WindowRecord};
 
 /// The signal log, opened.
 #[derive(Debug)]

@@ -1,12 +1,14 @@
-//! How long the log is kept.
+//! How long the log is kept, and how it forgets a session.
 //!
-//! Answers: what is removed when. Always holds: what was removed is known (`pruned_max_sequence`, only
-//! ever upward), so that a reader who missed it is told. For the embedded store only: a gateway
-//! prunes its own log, by the same rules (OpenClaw 2026.9.6). Deliberately elsewhere: when it runs.
+//! Answers: what is removed when. Always holds: what was removed is known (`pruned_max_sequence`,
+//! only ever upward), so that a reader who missed it is told. For the embedded store only: a
+//! gateway prunes its own log, by the same rules (OpenClaw 2026.9.6). Deliberately elsewhere: when
+//! it runs.
 
 use super::SignalLog;
 use crate::error::Result;
 use crate::ids::Timestamp;
+use crate::link::LinkId;
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// Limits of what is kept.
@@ -64,6 +66,30 @@ impl SignalLog {
                 [now.plus_ms(keep.cursors_ms.saturating_neg()).0],
             )?;
             Ok(Pruned { events, cursors })
+        })
+    }
+
+    /// Removes what the log has about a session, as a gateway does when the session is deleted: the
+    /// agent's events, head and link, and every cursor of the key, as watcher and as target.
+    pub fn forget(&mut self, id: &LinkId) -> Result<()> {
+        self.write("cannot forget a session", |connection| {
+            let key = (id.session_key.as_str(), id.agent_id.as_str());
+            for table in [
+                "session_state_events",
+                "session_state_heads",
+                "session_upstream_links",
+            ] {
+                connection.execute(
+                    &format!("DELETE FROM {table} WHERE session_key = ?1 AND agent_id = ?2"),
+                    key,
+                )?;
+            }
+            connection.execute(
+                "DELETE FROM session_watch_cursors
+                 WHERE watcher_session_key = ?1 OR target_session_key = ?1",
+                [key.0],
+            )?;
+            Ok(())
         })
     }
 }

@@ -114,10 +114,7 @@ pub(super) fn turn_events(log: &SignalLog) -> Vec<Event> {
 
 /// The marks of a watcher's cursor on the session: last seen, notified, material.
 pub(super) fn marks(log: &SignalLog, watcher: &str) -> (i64, i64, i64) {
-    let watches: Vec<Watch> = log.watches(Some(&key(watcher))).unwrap();
-    let watch = watches
-        .iter()
-        .find(|watch| watch.target == key(KEY))
-        .unwrap();
-    (watch.last_seen.0, watch.notified.0, watch.material.0)
+    let all: Vec<Watch> = log.watches(Some(&key(watcher))).unwrap();
+    let cursor = all.iter().find(|watch| watch.target == key(KEY)).unwrap();
+    (cursor.last_seen.0, cursor.notified.0, cursor.material.0)
 }

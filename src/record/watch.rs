@@ -1,11 +1,12 @@
 //! Watchers: who wants to know of what, and what they have seen.
 //!
 //! Answers: the cursors of watchers, the notices that are due. Always holds: the arithmetic of
-//! OpenClaw 2026.9.6. A cursor has three marks: `last_seen` (what the watcher knows), `notified` (what
-//! the notice under way says) and `material` (the newest event that matters). At rest they are equal;
-//! an event moves `notified` only from rest, so that one notice is under way at a time; acknowledging
-//! it makes `notified` seen and, where more has happened meanwhile, opens the next one. Deliberately
-//! elsewhere: the move of cursors by an event (`append`), how a watcher is reached (`notice`).
+//! OpenClaw 2026.9.6. A cursor has three marks: `last_seen` (what the watcher knows), `notified`
+//! (what the notice under way says) and `material` (the newest event that matters). At rest they
+//! are equal; an event moves `notified` only from rest, so that one notice is under way at a time;
+//! acknowledging it makes `notified` seen and, where more has happened meanwhile, opens the next
+//! one. Deliberately elsewhere: the move of cursors by an event (`append`), how a watcher is
+//! reached (`notice`).
 
 use super::SignalLog;
 use crate::error::{Error, Result};

@@ -4,39 +4,30 @@
 //! with turns goes through; the first and the third are the journal's). Always holds: carrying an
 //! intent out again gives the same answer and no second event; a marker never moves back, and
 //! `updated_at` always changes, so that a gateway's outcome that is under way drops itself.
-//! Deliberately elsewhere: which rows are covered (`plan`), how an event gets in (`append`).
+//! Deliberately elsewhere: which rows are covered (`plan`), how an event gets in (`append`), where
+//! the marker goes (`marker`).
 //!
 //! The dedupe id of an event is the gateway's, the offset at which the window ends, so that the two
-//! cannot both record one window. Where that id is taken by another window (a rewritten file ends at
-//! the same offset again) it is `<to>.<generation>.<from>`. A session key that is linked under two
-//! agents gets one event for each, and dedupe keys are unique: there, and where the other agent's
-//! event has the key, it ends in `:agent:<id>`. That costs nothing: OpenClaw 2026.9.6 does not scan
-//! a key with two links, so that there is no key of its own to collide with.
+//! cannot both record one window. Where that id is taken by another window (a rewritten file ends
+//! at the same offset again) it is `<to>.<generation>.<from>`. A session key that is linked under
+//! two agents gets one event for each, and dedupe keys are unique: there, and where the other
+//! agent's event has the key, it ends in `:agent:<id>`. That costs nothing: OpenClaw 2026.9.6 does
+//! not scan a key with two links, so that there is no key of its own to collide with.
 
 use super::SignalLog;
 use super::append::{Appended, NewEvent, append};
 use super::event::{Actor, Kind};
-use super::links::{has_other_agent, link};
-use super::plan::{Plan, SourceEvent, plan};
+use super::links::has_other_agent;
+use super::marker::{Ahead, Marker, link_to, next_marker, write_marker};
+use super::plan::plan;
+use super::source_event::SourceEvent;
 use super::watch::pending_of_target;
 use crate::error::Result;
-use crate::ids::{Sequence, SourceKey, Timestamp};
+use crate::ids::{Sequence, Timestamp};
 use crate::journal::{CountableRow, Intent};
-use crate::link::{Link, LinkId, marker_json};
+use crate::link::LinkId;
 use crate::notice::PendingNotice;
 use rusqlite::{Connection, OptionalExtension as _, named_params};
-
-/// What the caller knows about a marker that stands further on than the window ends: the gateway was
-/// faster, or the file was rewritten and is shorter now. Only a look at the file can tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ahead {
-    /// The caller has not looked.
-    Unseen,
-    /// A marker at this offset stands at a row's end: it stays.
-    Keep(u64),
-    /// A marker at this offset does not belong to the file as it is: it is replaced.
-    Replace(u64),
-}
 
 /// What came of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +36,12 @@ pub enum WindowOutcome {
     Recorded(WindowRecord),
     /// The link is gone or names another source; nothing was written.
     LinkGone,
-    /// The marker stands at this offset, beyond the window, and the caller has not looked there yet;
-    /// nothing was written.
+    /// The marker stands at this offset, beyond the window, and the caller has not looked there
+    /// yet; nothing was written.
     MarkerAhead(u64),
+    /// An event of the source has rows outside of the window, and which ones depends on the rows of
+    /// the linked file, which were not given; nothing was written.
+    LinkedNeeded,
 }
 
 /// What stands in the log about a window.
@@ -63,35 +57,22 @@ pub struct WindowRecord {
     pub notices: Vec<PendingNotice>,
     /// Rows of the window that earlier events had counted.
     pub covered: usize,
-    /// Covered rows that only the gateway's rule counts: its false turns.
+    /// Rows that an event of the gateway covers and our rule does not count: its false turns.
     pub false_turns: usize,
     /// Earlier events that found none of their rows.
     pub unplaced: usize,
-}
-
-/// What came of moving a marker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MarkerOutcome {
-    /// It stands at the window's end.
-    Moved,
-    /// It stood there already, or is kept further on; nothing was written.
-    Stands,
-    /// The link is gone or names another source; nothing was written.
-    LinkGone,
-    /// As in [`WindowOutcome::MarkerAhead`].
-    MarkerAhead(u64),
 }
 
 impl SignalLog {
     /// Records what an intent's rows come to, and moves the marker to the window's end, in one
     /// transaction.
     ///
-    /// `linked` are the rows of the linked file as it is now, where the caller has them; may be
-    /// empty (see [`plan`]).
+    /// `linked` are the countable rows of the linked file as it is now (see [`plan`]): `None` until
+    /// they are asked for by [`WindowOutcome::LinkedNeeded`], empty where the file cannot be read.
     pub fn record_window(
         &mut self,
         intent: &Intent,
-        linked: &[CountableRow],
+        linked: Option<&[CountableRow]>,
         ahead: Ahead,
         now: Timestamp,
     ) -> Result<WindowOutcome> {
@@ -108,126 +89,58 @@ impl SignalLog {
                 Marker::Set => Some(intent.to),
                 Marker::Keep => None,
             };
-            let record = record(connection, intent, linked, now)?;
+            let Some(record) = record(connection, intent, linked, now)? else {
+                return Ok(WindowOutcome::LinkedNeeded);
+            };
             write_marker(connection, &id, marker, now)?;
             Ok(WindowOutcome::Recorded(record))
         })
     }
-
-    /// Moves the marker over a window without countable rows.
-    pub fn move_marker(
-        &mut self,
-        id: &LinkId,
-        source: &SourceKey,
-        to: u64,
-        ahead: Ahead,
-        now: Timestamp,
-    ) -> Result<MarkerOutcome> {
-        self.write("cannot move a marker", |connection| {
-            let Some(link) = link_to(connection, id, source)? else {
-                return Ok(MarkerOutcome::LinkGone);
-            };
-            match next_marker(&link, to, ahead) {
-                Marker::Ahead(offset) => Ok(MarkerOutcome::MarkerAhead(offset)),
-                Marker::Set if link.marker() != Some(to) => {
-                    write_marker(connection, id, Some(to), now)?;
-                    Ok(MarkerOutcome::Moved)
-                }
-                Marker::Set | Marker::Keep => Ok(MarkerOutcome::Stands),
-            }
-        })
-    }
 }
 
-/// The link, if it is there and still names this source.
-fn link_to(
-    connection: &Connection,
-    id: &LinkId,
-    source: &SourceKey,
-) -> rusqlite::Result<Option<Link>> {
-    Ok(link(connection, id)?.filter(|link| link.source_key() == *source))
-}
-
-/// What becomes of a link's marker.
-enum Marker {
-    Set,
-    Keep,
-    Ahead(u64),
-}
-
-fn next_marker(link: &Link, to: u64, ahead: Ahead) -> Marker {
-    match link.marker().filter(|stored| *stored > to) {
-        None => Marker::Set,
-        Some(stored) if ahead == Ahead::Keep(stored) => Marker::Keep,
-        Some(stored) if ahead == Ahead::Replace(stored) => Marker::Set,
-        Some(stored) => Marker::Ahead(stored),
-    }
-}
-
-/// Notes that a link was scanned; `None` leaves its marker where it is.
-fn write_marker(
-    connection: &Connection,
-    id: &LinkId,
-    marker: Option<u64>,
-    now: Timestamp,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "UPDATE session_upstream_links
-             SET last_marker_json = coalesce(:marker, last_marker_json), last_scanned_at = :now,
-                 updated_at = max(:now, updated_at + 1)
-             WHERE session_key = :session_key AND agent_id = :agent_id",
-        )?
-        .execute(named_params! {
-            ":marker": marker.map(marker_json),
-            ":now": now.0,
-            ":session_key": id.session_key.as_str(),
-            ":agent_id": id.agent_id.as_str(),
-        })?;
-    Ok(())
-}
-
-/// Records the turns that remain; finds the window's event where it is there already.
+/// Records the turns that remain; finds the window's event where it is there already. `None`, and
+/// nothing written, where rows of the linked file are needed for that.
 fn record(
     connection: &Connection,
     intent: &Intent,
-    linked: &[CountableRow],
+    linked: Option<&[CountableRow]>,
     now: Timestamp,
-) -> rusqlite::Result<WindowRecord> {
+) -> rusqlite::Result<Option<WindowRecord>> {
     let mut events = events_of(connection, intent)?;
     // An event of exactly this window is this intent's, from before a crash. What it was decided
     // upon, and so the answer, is what stood before it.
     let done = events.iter().position(|event| is_of_window(event, intent));
     let done = done.and_then(|index| events.drain(index..).next());
-    let Plan {
-        turns,
-        occurred_at,
-        newest_seen,
-        covered,
-        false_turns,
-        unplaced,
-    } = plan(intent, &events, linked, now);
-    let mut record = WindowRecord {
-        sequence: None,
-        turns: 0,
-        newest_seen,
-        notices: Vec::new(),
-        covered: covered.len(),
-        false_turns,
-        unplaced: unplaced.len(),
-    };
-    if let Some(done) = done {
-        record.turns = done.turns;
-        record.notices = pending_of_target(connection, &intent.session_key, done.sequence)?;
-        record.sequence = Some(done.sequence);
-    } else if let Some(occurred_at) = occurred_at {
-        let appended = append_turns(connection, intent, turns, occurred_at, now)?;
-        record.turns = turns;
-        record.notices = appended.notices;
-        record.sequence = Some(appended.sequence);
+    let plan = plan(intent, &events, linked, now);
+    if plan.needs_linked {
+        return Ok(None);
     }
-    record.newest_seen = record.newest_seen.max(record.sequence.unwrap_or_default());
-    Ok(record)
+    let (turns, sequence, notices) = match (done, plan.occurred_at) {
+        (Some(done), _) => {
+            let notices = pending_of_target(connection, &intent.session_key, done.sequence)?;
+            (done.turns, Some(done.sequence), notices)
+        }
+        (None, Some(occurred_at)) => {
+            let appended = append_turns(connection, intent, plan.turns, occurred_at, now)?;
+            (plan.turns, Some(appended.sequence), appended.notices)
+        }
+        (None, None) => (0, None, Vec::new()),
+    };
+    // An event that is kept for the next window keeps all later ones, ours too: it is found again
+    // there, and covers nothing of it.
+    let newest_seen = match sequence {
+        Some(sequence) if !plan.keeps_events => plan.newest_seen.max(sequence),
+        _ => plan.newest_seen,
+    };
+    Ok(Some(WindowRecord {
+        sequence,
+        turns,
+        newest_seen,
+        notices,
+        covered: plan.covered.len(),
+        false_turns: plan.false_turns,
+        unplaced: plan.unplaced.len(),
+    }))
 }
 
 /// What the dedupe keys of a source's turns begin with.

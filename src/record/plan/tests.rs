@@ -1,12 +1,12 @@
 use super::*;
+use crate::ids::Generation;
 use crate::record::testing::{GENERATION, NOW, intent, row};
-use proptest::prelude::*;
 
-const OTHER: &str = "ffffffff";
-const DAY_SECONDS: i64 = 86_400;
+pub(super) const OTHER: &str = "ffffffff";
+pub(super) const DAY_SECONDS: i64 = 86_400;
 
 /// An event of the gateway.
-fn gateway(sequence: i64, offset: u64, turns: usize, seconds_ago: i64) -> SourceEvent {
+pub(super) fn gateway(sequence: i64, offset: u64, turns: usize, seconds_ago: i64) -> SourceEvent {
     SourceEvent {
         sequence: Sequence(sequence),
         occurred_at: NOW.plus_ms(-seconds_ago * 1000),
@@ -17,7 +17,7 @@ fn gateway(sequence: i64, offset: u64, turns: usize, seconds_ago: i64) -> Source
 }
 
 /// An event of ours.
-fn ours(
+pub(super) fn ours(
     sequence: i64,
     window: (u64, u64),
     generation: &str,
@@ -128,11 +128,20 @@ fn a_dedupe_id_begins_with_the_offset() {
     }
 }
 
+/// A name, the rows, the events; the turns that remain, the events without a place.
+type Case = (
+    &'static str,
+    Vec<CountableRow>,
+    Vec<SourceEvent>,
+    usize,
+    usize,
+);
+
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_covered_and_what_remains() {
     let old = |start: u64, days: i64| row(start, start + 100, days * DAY_SECONDS);
-    // Each: name, rows, events, turns that remain, unplaced events.
-    let cases: Vec<(&str, Vec<CountableRow>, Vec<SourceEvent>, usize, usize)> = vec![
+    let cases: Vec<Case> = vec![
         ("no events", three(), vec![], 3, 0),
         ("no rows", vec![], vec![gateway(5, 400, 1, 10)], 0, 1),
         (
@@ -326,7 +335,7 @@ fn what_is_covered_and_what_remains() {
         ),
     ];
     for (name, rows, events, turns, unplaced) in cases {
-        let plan = plan(&intent(0, 400, rows), &events, &[], NOW);
+        let plan = plan(&intent(0, 400, rows), &events, Some(&[]), NOW);
         assert_eq!(
             (plan.turns, plan.unplaced.len()),
             (turns, unplaced),
@@ -338,7 +347,12 @@ fn what_is_covered_and_what_remains() {
 #[test]
 fn the_event_takes_the_greatest_time_of_what_remains() {
     let rows = vec![row(100, 200, 5), row(200, 300, 20), row(300, 400, 2)];
-    let plan = plan(&intent(0, 400, rows), &[gateway(7, 400, 1, 2)], &[], NOW);
+    let plan = plan(
+        &intent(0, 400, rows),
+        &[gateway(7, 400, 1, 2)],
+        Some(&[]),
+        NOW,
+    );
     assert_eq!(plan.turns, 2);
     assert_eq!(plan.occurred_at, Some(NOW.plus_ms(-5000)));
     assert_eq!(plan.newest_seen, Sequence(7));
@@ -349,7 +363,7 @@ fn the_event_takes_the_greatest_time_of_what_remains() {
 fn seen_never_goes_back() {
     let mut intent = intent(0, 400, three());
     intent.seen = Sequence(9);
-    assert_eq!(plan(&intent, &[], &[], NOW).newest_seen, Sequence(9));
+    assert_eq!(plan(&intent, &[], Some(&[]), NOW).newest_seen, Sequence(9));
 }
 
 #[test]
@@ -359,8 +373,25 @@ fn false_turns_of_the_gateway_are_counted() {
         row(200, 300, 20),
         only_ours(row(300, 400, 10)),
     ];
-    let plan = plan(&intent(0, 400, rows), &[gateway(5, 300, 2, 20)], &[], NOW);
+    let plan = plan(
+        &intent(0, 400, rows),
+        &[gateway(5, 300, 2, 20)],
+        Some(&[]),
+        NOW,
+    );
     assert_eq!((plan.turns, plan.false_turns), (1, 1));
+    let own = ours(6, (100, 400), GENERATION, 1, 10);
+    let covered = super::plan(
+        &intent(100, 400, vec![only_gateways(row(100, 200, 30))]),
+        &[own],
+        Some(&[]),
+        NOW,
+    );
+    assert_eq!(
+        (covered.covered.len(), covered.false_turns),
+        (1, 0),
+        "nobody counted it"
+    );
 }
 
 #[test]
@@ -373,9 +404,9 @@ fn an_event_that_stands_in_the_linked_file_takes_no_row_of_the_same_time() {
         ..row(0, 0, 10)
     };
     let events = [gateway(5, 200, 1, 10)];
-    let blind = plan(&intent(400, 600, window.clone()), &events, &[], NOW);
+    let blind = plan(&intent(400, 600, window.clone()), &events, Some(&[]), NOW);
     assert_eq!((blind.turns, blind.unplaced.len()), (0, 0), "by time alone");
-    let informed = plan(&intent(400, 600, window), &events, &[earlier], NOW);
+    let informed = plan(&intent(400, 600, window), &events, Some(&[earlier]), NOW);
     assert_eq!((informed.turns, informed.unplaced.len()), (1, 0));
 }
 
@@ -385,190 +416,73 @@ fn an_event_that_begins_in_the_linked_file_covers_its_rows_in_the_window() {
     let (before, within) = (row(100, 200, 5), row(400, 500, 10));
     let events = [gateway(5, 500, 2, 5)];
     let window = intent(400, 600, vec![within.clone(), row(500, 600, 1)]);
-    assert_eq!(plan(&window, &events, &[before, within], NOW).turns, 1);
-}
-
-/// Rows in file order with gaps, each with a time and what counts it.
-fn rows() -> impl Strategy<Value = Vec<CountableRow>> {
-    let one = (
-        1_u64..50,
-        0_u64..20,
-        0_i64..40,
-        any::<bool>(),
-        any::<bool>(),
+    assert_eq!(
+        plan(&window, &events, Some(&[before, within]), NOW).turns,
+        1
     );
-    prop::collection::vec(one, 0..12).prop_map(|parts| {
-        let mut offset = 100;
-        let mut rows = Vec::new();
-        for (length, gap, seconds_ago, ours, gateway) in parts {
-            let start = offset + gap;
-            offset = start + length;
-            // What neither rule counts is no countable row.
-            let ours = ours || !gateway;
-            rows.push(CountableRow {
-                ours,
-                gateway,
-                ..row(start, offset, seconds_ago)
-            });
-        }
-        rows
-    })
 }
 
-/// Any events, sensible or not.
-fn events() -> impl Strategy<Value = Vec<SourceEvent>> {
-    let generation = prop::sample::select(vec![GENERATION, OTHER]);
-    let one = (
-        0_u64..500,
-        1_usize..6,
-        0_i64..40,
-        prop::option::of((0_u64..500, generation)),
+#[test]
+fn an_event_with_rows_beyond_the_window_is_kept_for_the_next_one() {
+    let file = three();
+    let first = intent(100, 200, vec![file[0].clone()]);
+    let second = intent(200, 400, vec![file[1].clone(), file[2].clone()]);
+    for (name, event, turns) in [
+        ("all three rows", gateway(5, 400, 3, 10), (0, 0)),
+        (
+            "the two of the second window",
+            gateway(5, 400, 2, 10),
+            (1, 0),
+        ),
+        (
+            "ours, all three",
+            ours(5, (100, 400), GENERATION, 3, 10),
+            (0, 0),
+        ),
+        (
+            "ours in another life, two of them",
+            ours(5, (0, 90), OTHER, 2, 20),
+            (0, 1),
+        ),
+    ] {
+        let plan = |intent: &Intent| plan(intent, std::slice::from_ref(&event), Some(&file), NOW);
+        let (here, there) = (plan(&first), plan(&second));
+        assert_eq!((here.turns, there.turns), turns, "{name}");
+        assert!(
+            here.keeps_events && here.newest_seen == Sequence(4),
+            "{name}: {here:?}"
+        );
+        assert!(
+            !there.keeps_events && there.newest_seen == Sequence(5),
+            "{name}: {there:?}"
+        );
+    }
+}
+
+#[test]
+fn the_linked_file_is_asked_for_only_where_it_could_matter() {
+    let needs =
+        |event: SourceEvent| plan(&intent(100, 400, three()), &[event], None, NOW).needs_linked;
+    assert!(!needs(gateway(5, 400, 3, 10)));
+    assert!(
+        !needs(gateway(5, 200, 9, 30)),
+        "what is missing stood before the window"
     );
-    prop::collection::vec(one, 0..6).prop_map(|parts| {
-        (1..)
-            .zip(parts)
-            .map(
-                |(sequence, (to, turns, seconds_ago, extent))| match extent {
-                    Some((from, generation)) => {
-                        ours(sequence, (from.min(to), to), generation, turns, seconds_ago)
-                    }
-                    None => gateway(sequence, to, turns, seconds_ago),
-                },
-            )
-            .collect()
-    })
-}
-
-fn to_of(rows: &[CountableRow]) -> u64 {
-    rows.last().map_or(100, |row| row.end)
-}
-
-proptest! {
-    #[test]
-    fn what_our_own_event_of_this_generation_covers_is_never_recorded_again(
-        rows in rows(), events in events()
-    ) {
-        let intent = intent(0, to_of(&rows), rows.clone());
-        let plan = plan(&intent, &events, &[], NOW);
-        for (index, row) in rows.iter().enumerate() {
-            let own = events.iter().filter_map(|event| event.ours.as_ref()).any(|extent| {
-                extent.generation == intent.generation
-                    && extent.from <= row.start && row.end <= extent.to
-            });
-            prop_assert!(!own || plan.covered.contains(&index));
-        }
-    }
-
-    #[test]
-    fn after_its_own_event_an_intent_has_nothing_left(
-        rows in rows(), events in events(), days in 0_i64..3, later in 0_i64..3
-    ) {
-        let now = NOW.plus_ms(days * 86_400_000);
-        let intent = intent(0, to_of(&rows), rows);
-        let first = plan(&intent, &events, &[], now);
-        let Some(occurred_at) = first.occurred_at else { return Ok(()); };
-        let mut events = events;
-        events.push(SourceEvent {
-            sequence: Sequence(100),
-            occurred_at: occurred_at.clamp(now.plus_ms(-BACKDATING_MS), now),
-            turns: first.turns,
-            offset: Some(intent.to),
-            ours: Some(Extent {
-                from: intent.from,
-                to: intent.to,
-                generation: intent.generation.clone(),
-            }),
-        });
-        let again = plan(&intent, &events, &[], now.plus_ms(later * 86_400_000));
-        prop_assert_eq!(again.turns, 0);
-        prop_assert_eq!(again.newest_seen, Sequence(100));
-    }
-
-    #[test]
-    fn no_foreign_event_withholds_more_rows_than_its_turns(
-        rows in rows(), linked in rows(), events in events()
-    ) {
-        let events: Vec<_> = events
-            .into_iter()
-            .filter(|event| event.ours.as_ref().is_none_or(|o| o.generation.as_str() == OTHER))
-            .collect();
-        let intent = intent(0, to_of(&rows), rows);
-        let plan = plan(&intent, &events, &linked, NOW);
-        let most: usize = events
-            .iter()
-            .filter(|event| !plan.unplaced.contains(&event.sequence))
-            .map(|event| event.turns)
-            .sum();
-        prop_assert!(plan.covered.len() <= most);
-    }
-
-    #[test]
-    fn what_remains_and_what_is_covered_is_everything_that_is_ours(
-        rows in rows(), events in events()
-    ) {
-        let intent = intent(0, to_of(&rows), rows.clone());
-        let plan = plan(&intent, &events, &[], NOW);
-        let covered = plan.covered.iter().filter(|index| rows[**index].ours).count();
-        prop_assert_eq!(plan.turns + covered, rows.iter().filter(|row| row.ours).count());
-        prop_assert_eq!(plan.occurred_at.is_some(), plan.turns > 0);
-    }
-
-    #[test]
-    fn neither_the_order_of_the_events_nor_that_of_the_rows_matters(
-        rows in rows(), events in events()
-    ) {
-        let forward = plan(&intent(0, to_of(&rows), rows.clone()), &events, &[], NOW);
-        let backward: Vec<_> = events.into_iter().rev().collect();
-        let turned: Vec<_> = rows.iter().rev().cloned().collect();
-        let turned = plan(&intent(0, to_of(&rows), turned), &backward, &[], NOW);
-        prop_assert_eq!((forward.turns, forward.occurred_at), (turned.turns, turned.occurred_at));
-        prop_assert_eq!(forward.unplaced, turned.unplaced);
-    }
-
-    /// A gateway that reads the same rows in windows of its own, whether its first window began
-    /// before ours or not: exactly the rows that it never counted remain.
-    #[test]
-    fn beside_a_true_gateway_exactly_what_it_did_not_count_remains(
-        rows in rows(),
-        cuts in prop::collection::vec(0_usize..13, 0..4),
-        before in 0_usize..5,
-        wrote_ago in 0_i64..1000,
-        old in any::<bool>(),
-    ) {
-        // Times in file order, all different; old ones by days, so that the gateway clamps them.
-        let rows: Vec<_> = (0_i64..).zip(rows).map(|(index, row)| {
-            let age = if old { 10 * DAY_SECONDS - index } else { 2000 - index };
-            CountableRow { at: NOW.plus_ms(-age * 1000), ..row }
-        }).collect();
-        let mut cuts = cuts;
-        cuts.sort_unstable();
-        cuts.dedup();
-        let mut recorded = Vec::new();
-        let mut begin = 0;
-        let written = NOW.plus_ms(-wrote_ago * 1000);
-        for cut in cuts {
-            let cut = cut.min(rows.len());
-            let counted: Vec<_> = rows[begin..cut].iter().filter(|row| row.gateway).collect();
-            if let Some(greatest) = counted.iter().map(|row| row.at).max() {
-                // Rows before the window only where times are told exactly.
-                let more = if begin == 0 && !old { before } else { 0 };
-                recorded.push(SourceEvent {
-                    sequence: Sequence(i64::try_from(cut).unwrap() + 1),
-                    occurred_at: greatest.clamp(written.plus_ms(-BACKDATING_MS), written),
-                    turns: counted.len() + more,
-                    offset: Some(rows[cut - 1].end),
-                    ours: None,
-                });
-            }
-            begin = begin.max(cut);
-        }
-        let expected = rows
-            .iter()
-            .enumerate()
-            .filter(|(index, row)| row.ours && !(row.gateway && *index < begin))
-            .count();
-        let plan = plan(&intent(0, to_of(&rows), rows.clone()), &recorded, &[], NOW);
-        prop_assert_eq!(plan.turns, expected);
-        prop_assert!(plan.unplaced.is_empty());
-    }
+    assert!(needs(gateway(5, 200, 1, 45)), "not in the window");
+    assert!(
+        needs(gateway(5, 401, 1, 10)),
+        "its window ended beyond ours"
+    );
+    assert!(
+        !needs(ours(5, (0, 900), GENERATION, 1, 10)),
+        "it says itself what it covers"
+    );
+    assert!(needs(ours(5, (0, 900), OTHER, 1, 45)));
+    let looked = plan(
+        &intent(100, 400, three()),
+        &[gateway(5, 90, 1, 45)],
+        Some(&[]),
+        NOW,
+    );
+    assert!(!looked.needs_linked && looked.unplaced == [Sequence(5)]);
 }
