@@ -1,0 +1,285 @@
+//! The table of links.
+//!
+//! Answers: which sessions are followed, from which file, read up to where; and makes, re-points
+//! and removes links. Always holds: `updated_at` grows with every change of a row, also within one
+//! millisecond, since a gateway drops what it found out when it sees another value. Deliberately
+//! elsewhere: the move of a marker (`window`), which files may be linked (`link`).
+
+use super::SignalLog;
+use super::append::{NewEvent, append};
+use super::event::{Actor, Kind};
+use crate::error::Result;
+use crate::ids::{AgentId, CatalogId, HostId, SessionKey, SourceKey, ThreadId, Timestamp};
+use crate::link::{Link, LinkId, marker_json};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
+
+/// Which links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkFilter {
+    /// All of them.
+    All,
+    /// Those that somebody watches: at least one cursor has the session as its target.
+    Watched,
+}
+
+/// A link to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLink {
+    /// Session key and agent.
+    pub id: LinkId,
+    /// The catalog, `claude`.
+    pub catalog_id: CatalogId,
+    /// The machine that holds the upstream.
+    pub host_id: HostId,
+    /// The upstream's own session id.
+    pub thread_id: ThreadId,
+    /// The upstream's kind, `claude-cli`.
+    pub upstream_kind: String,
+    /// Where the upstream is, compact JSON: `{"filePath":"…"}`.
+    pub ref_json: String,
+    /// Where reading begins, just after a line end.
+    pub offset: u64,
+}
+
+/// What came of an adoption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Adopted {
+    /// Whether the link is new.
+    pub created: bool,
+    /// Whether the link was there and named another source.
+    pub replaced: bool,
+}
+
+/// The columns that [`from_row`] reads.
+const COLUMNS: &str = "session_key, agent_id, catalog_id, host_id, thread_id, upstream_kind, \
+    upstream_ref_json, last_marker_json, last_scanned_at, created_at, updated_at";
+
+impl SignalLog {
+    /// The links, by catalog, session key and agent.
+    pub fn links(&self, filter: LinkFilter) -> Result<Vec<Link>> {
+        self.read("cannot read the links", |connection| {
+            let which = match filter {
+                LinkFilter::All => "",
+                LinkFilter::Watched => {
+                    "WHERE EXISTS (SELECT 1 FROM session_watch_cursors
+                         WHERE target_session_key = session_key)"
+                }
+            };
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM session_upstream_links {which}
+                     ORDER BY catalog_id, session_key, agent_id"
+                ))?
+                .query_map([], from_row)?
+                .collect()
+        })
+    }
+
+    /// The links of a session key, under whichever agents.
+    pub fn links_of(&self, key: &SessionKey) -> Result<Vec<Link>> {
+        self.read("cannot read the links of a session", |connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM session_upstream_links WHERE session_key = ?1
+                     ORDER BY agent_id"
+                ))?
+                .query_map([key.as_str()], from_row)?
+                .collect()
+        })
+    }
+
+    /// One link.
+    pub fn link(&self, id: &LinkId) -> Result<Option<Link>> {
+        self.read("cannot read a link", |connection| link(connection, id))
+    }
+
+    /// Makes a link, and the `adopted` event that belongs to it, in one transaction.
+    ///
+    /// Where the link is there and names the same source, it stays as it is but for `updated_at`;
+    /// where it names another one, it is re-pointed and its marker replaced (OpenClaw 2026.9.6).
+    pub fn adopt(&mut self, new: &NewLink, now: Timestamp) -> Result<Adopted> {
+        self.write("cannot adopt a session", |connection| {
+            let source = SourceKey::of(&new.host_id, &new.thread_id, &new.ref_json);
+            let old = link(connection, &new.id)?;
+            let same = old.as_ref().is_some_and(|old| old.source_key() == source);
+            if same {
+                touch(connection, &new.id, now)?;
+            } else {
+                put(connection, new, now)?;
+            }
+            append_adopted(connection, new, now)?;
+            Ok(Adopted {
+                created: old.is_none(),
+                replaced: old.is_some() && !same,
+            })
+        })
+    }
+
+    /// Removes a link; false where there is none. Events, head and cursors stay.
+    pub fn unlink(&mut self, id: &LinkId) -> Result<bool> {
+        self.write("cannot remove a link", |connection| remove(connection, id))
+    }
+
+    /// Points a link to where its file was moved; its marker stays. False, and nothing written,
+    /// where the link is gone or names another source than the moved one.
+    pub fn repoint(
+        &mut self,
+        id: &LinkId,
+        moved: &SourceKey,
+        ref_json: &str,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.write("cannot re-point a link", |connection| {
+            if link(connection, id)?.is_none_or(|link| link.source_key() != *moved) {
+                return Ok(false);
+            }
+            connection
+                .prepare_cached(
+                    "UPDATE session_upstream_links
+                     SET upstream_ref_json = :ref, updated_at = max(:now, updated_at + 1)
+                     WHERE session_key = :session_key AND agent_id = :agent_id",
+                )?
+                .execute(named_params! {
+                    ":ref": ref_json,
+                    ":now": now.0,
+                    ":session_key": id.session_key.as_str(),
+                    ":agent_id": id.agent_id.as_str(),
+                })?;
+            Ok(true)
+        })
+    }
+}
+
+/// One link.
+pub(super) fn link(connection: &Connection, id: &LinkId) -> rusqlite::Result<Option<Link>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM session_upstream_links
+             WHERE session_key = ?1 AND agent_id = ?2"
+        ))?
+        .query_row((id.session_key.as_str(), id.agent_id.as_str()), from_row)
+        .optional()
+}
+
+/// Removes a link.
+pub(super) fn remove(connection: &Connection, id: &LinkId) -> rusqlite::Result<bool> {
+    let removed = connection
+        .prepare_cached(
+            "DELETE FROM session_upstream_links WHERE session_key = ?1 AND agent_id = ?2",
+        )?
+        .execute((id.session_key.as_str(), id.agent_id.as_str()))?;
+    Ok(removed > 0)
+}
+
+/// Whether the session key is linked under another agent too.
+pub(super) fn has_other_agent(
+    connection: &Connection,
+    key: &SessionKey,
+    agent: &AgentId,
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM session_upstream_links
+                 WHERE session_key = ?1 AND agent_id <> ?2)",
+        )?
+        .query_row((key.as_str(), agent.as_str()), |row| row.get(0))
+}
+
+/// Notes that a session was adopted again.
+fn touch(connection: &Connection, id: &LinkId, now: Timestamp) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE session_upstream_links SET updated_at = max(?1, updated_at + 1)
+             WHERE session_key = ?2 AND agent_id = ?3",
+        )?
+        .execute((now.0, id.session_key.as_str(), id.agent_id.as_str()))?;
+    Ok(())
+}
+
+/// Makes a link, or points the one that is there to another source from scratch.
+fn put(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO session_upstream_links (session_key, agent_id, catalog_id, host_id,
+                 thread_id, upstream_kind, upstream_ref_json, last_marker_json, last_scanned_at,
+                 created_at, updated_at)
+             VALUES (:session_key, :agent_id, :catalog_id, :host_id, :thread_id, :upstream_kind,
+                 :ref, :marker, NULL, :now, :now)
+             ON CONFLICT (session_key, agent_id) DO UPDATE
+             SET catalog_id = excluded.catalog_id, host_id = excluded.host_id,
+                 thread_id = excluded.thread_id, upstream_kind = excluded.upstream_kind,
+                 upstream_ref_json = excluded.upstream_ref_json,
+                 last_marker_json = excluded.last_marker_json, last_scanned_at = NULL,
+                 updated_at = max(excluded.updated_at, updated_at + 1)",
+        )?
+        .execute(named_params! {
+            ":session_key": new.id.session_key.as_str(),
+            ":agent_id": new.id.agent_id.as_str(),
+            ":catalog_id": new.catalog_id.as_str(),
+            ":host_id": new.host_id.as_str(),
+            ":thread_id": new.thread_id.as_str(),
+            ":upstream_kind": new.upstream_kind,
+            ":ref": new.ref_json,
+            ":marker": marker_json(new.offset),
+            ":now": now.0,
+        })?;
+    Ok(())
+}
+
+/// Records that a session was adopted, once for each agent. Dedupe keys are unique over agents, so
+/// that a second agent's one is suffixed.
+fn append_adopted(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Result<()> {
+    let LinkId {
+        session_key,
+        agent_id,
+    } = &new.id;
+    let holder: Option<String> = connection
+        .prepare_cached("SELECT agent_id FROM session_state_events WHERE dedupe_key = ?1")?
+        .query_row([format!("adopted:{session_key}")], |row| row.get(0))
+        .optional()?;
+    let dedupe_key = match holder {
+        Some(holder) if holder != agent_id.as_str() => {
+            format!("adopted:{session_key}:agent:{agent_id}")
+        }
+        _ => format!("adopted:{session_key}"),
+    };
+    let payload = serde_json::json!({ "catalogId": new.catalog_id, "hostId": new.host_id });
+    let event = NewEvent {
+        dedupe_key: Some(dedupe_key),
+        session_key: session_key.clone(),
+        agent_id: agent_id.clone(),
+        session_id: None,
+        kind: Kind::Adopted,
+        actor: Actor::Human,
+        actor_id: None,
+        run_id: None,
+        occurred_at: now,
+        summary: format!("adopted from {}", new.catalog_id),
+        payload_json: Some(payload.to_string()),
+        watchers: Vec::new(),
+    };
+    append(connection, &event, now)?;
+    Ok(())
+}
+
+/// Reads the columns of [`COLUMNS`].
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Link> {
+    Ok(Link {
+        id: LinkId {
+            session_key: SessionKey::new(row.get::<_, String>(0)?),
+            agent_id: AgentId::new(row.get::<_, String>(1)?),
+        },
+        catalog_id: CatalogId::new(row.get::<_, String>(2)?),
+        host_id: HostId::new(row.get::<_, String>(3)?),
+        thread_id: ThreadId::new(row.get::<_, String>(4)?),
+        upstream_kind: row.get(5)?,
+        ref_json: row.get(6)?,
+        marker_json: row.get(7)?,
+        last_scanned_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+        created_at: Timestamp(row.get(9)?),
+        updated_at: Timestamp(row.get(10)?),
+    })
+}
+
+#[cfg(test)]
+mod tests;
