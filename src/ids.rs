@@ -175,7 +175,10 @@ impl Identity {
 /// A name that is short and plain enough to be written down as it is: it cannot be a sentence.
 #[must_use]
 pub fn is_plain_id(id: &str) -> bool {
-    (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    (1..=64).contains(&id.len())
+        && id
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 /// A keyed hash of a text: 32 hex digits. Without the key of the state folder it says nothing about
@@ -235,8 +238,12 @@ impl HashKey {
 
     /// SHA-256 over key, purpose and bytes, cut to 128 bits (which also rules out extension).
     fn hash(&self, purpose: &[u8], bytes: &[u8]) -> TextHash {
-        let digest =
-            Sha256::new().chain_update(self.0).chain_update(purpose).chain_update([0]).chain_update(bytes).finalize();
+        let digest = Sha256::new()
+            .chain_update(self.0)
+            .chain_update(purpose)
+            .chain_update([0])
+            .chain_update(bytes)
+            .finalize();
         TextHash(hex(&digest[..16]))
     }
 }
@@ -245,11 +252,13 @@ impl HashKey {
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let written = write!(text, "{byte:02x}");
-        debug_assert!(written.is_ok(), "writing to a String does not fail");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let written = write!(text, "{byte:02x}");
+            debug_assert!(written.is_ok(), "writing to a String does not fail");
+            text
+        })
 }
 
 #[cfg(test)]
@@ -277,7 +286,11 @@ mod tests {
             ("agent:main", None),
             ("main", None),
         ] {
-            assert_eq!(SessionKey::new(key).agent(), agent.map(AgentId::new), "{key}");
+            assert_eq!(
+                SessionKey::new(key).agent(),
+                agent.map(AgentId::new),
+                "{key}"
+            );
         }
     }
 

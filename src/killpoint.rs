@@ -54,7 +54,10 @@ impl KillPoint {
 
 /// Aborts the program here if a test asked for it.
 #[cfg(all(debug_assertions, not(test)))]
-#[expect(clippy::disallowed_methods, reason = "a test's wish, not a setting; no release build reads it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's wish, not a setting; no release build reads it"
+)]
 pub fn pass(point: KillPoint) {
     if std::env::var_os("UPSTREAMD_TEST_ABORT_AT").is_some_and(|name| name == point.name()) {
         std::process::abort();

@@ -56,7 +56,9 @@ pub fn open_read_only(path: &Path) -> Result<Option<Reading>> {
 /// Copies a database into memory; an empty one where there is none. Nothing on disk changes.
 pub fn copy_in_memory(path: &Path) -> Result<Connection> {
     let mut copy = in_memory()?;
-    let Some(source) = open_read_only(path)? else { return Ok(copy) };
+    let Some(source) = open_read_only(path)? else {
+        return Ok(copy);
+    };
     let step = Backup::new(&source.connection, &mut copy)
         .and_then(|backup| backup.step(-1))
         .map_err(|e| Error::database("cannot copy the database", path, e))?;

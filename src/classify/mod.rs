@@ -155,27 +155,80 @@ pub struct Drift {
 pub struct Settings {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReaderState {}
-pub struct Skipped { pub start: u64, pub length: u64, pub category: &'static str }
-pub struct LineReport { pub rows: Vec<JudgedRow>, pub skipped: Option<Skipped> }
-pub struct Reader { key: crate::ids::HashKey, state: ReaderState }
+pub struct Skipped {
+    pub start: u64,
+    pub length: u64,
+    pub category: &'static str,
+}
+pub struct LineReport {
+    pub rows: Vec<JudgedRow>,
+    pub skipped: Option<Skipped>,
+}
+pub struct Reader {
+    key: crate::ids::HashKey,
+    state: ReaderState,
+}
 impl Reader {
-    pub fn new(key: &crate::ids::HashKey, _s: Settings, state: ReaderState) -> Self { Self { key: key.clone(), state } }
-    pub fn into_state(self) -> ReaderState { self.state }
+    pub fn new(key: &crate::ids::HashKey, _s: Settings, state: ReaderState) -> Self {
+        Self {
+            key: key.clone(),
+            state,
+        }
+    }
+    pub fn into_state(self) -> ReaderState {
+        self.state
+    }
     pub fn read_line(&mut self, line: &crate::scan::line::Line<'_>) -> LineReport {
-        let Ok(v) = serde_json::from_slice::<serde_json::Value>(line.bytes) else { return LineReport { rows: vec![], skipped: None } };
-        let text = v["message"]["content"].as_str().map(|t| self.key.text(&crate::echo::text::normalise(t)));
+        let Ok(v) = serde_json::from_slice::<serde_json::Value>(line.bytes) else {
+            return LineReport {
+                rows: vec![],
+                skipped: None,
+            };
+        };
+        let text = v["message"]["content"]
+            .as_str()
+            .map(|t| self.key.text(&crate::echo::text::normalise(t)));
         let human = v["isMeta"].as_bool() != Some(true);
         let first = v["origin"]["kind"] == "human";
-        let at = v["timestamp"].as_str().and_then(|t| humantime::parse_rfc3339(t).ok()).map(Timestamp::from);
+        let at = v["timestamp"]
+            .as_str()
+            .and_then(|t| humantime::parse_rfc3339(t).ok())
+            .map(Timestamp::from);
         let uuid = v["uuid"].as_str().map(str::to_owned);
-        LineReport { skipped: None, rows: vec![JudgedRow {
-            start: line.start, end: line.start + line.bytes.len() as u64,
-            identity: Some(Identity::of_row(&self.key, uuid.as_deref(), line.bytes)),
-            uuid, at,
-            verdict: Verdict { human, class: if human {Class::HumanText} else {Class::Meta}, rule: "stub", evidence: if first {Evidence::FirstHand} else {Evidence::Default} },
-            compat: None, text, proves: vec![], drift: vec![] }] }
+        LineReport {
+            skipped: None,
+            rows: vec![JudgedRow {
+                start: line.start,
+                end: line.start + line.bytes.len() as u64,
+                identity: Some(Identity::of_row(&self.key, uuid.as_deref(), line.bytes)),
+                uuid,
+                at,
+                verdict: Verdict {
+                    human,
+                    class: if human { Class::HumanText } else { Class::Meta },
+                    rule: "stub",
+                    evidence: if first {
+                        Evidence::FirstHand
+                    } else {
+                        Evidence::Default
+                    },
+                },
+                compat: None,
+                text,
+                proves: vec![],
+                drift: vec![],
+            }],
+        }
     }
 }
-impl Class { pub fn as_str(self) -> &'static str { "x" } }
-impl Evidence { pub fn as_str(self) -> &'static str { "x" } }
+impl Class {
+    pub fn as_str(self) -> &'static str {
+        "x"
+    }
+}
+impl Evidence {
+    pub fn as_str(self) -> &'static str {
+        "x"
+    }
+}
 // STUB-END

@@ -6,7 +6,7 @@ use super::table::sanitise;
 use super::when::iso;
 use crate::error::Result;
 use crate::ids::Sequence;
-use crate::record::{Event, EventQuery};
+use crate::record::{Event, EventFilter};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -28,47 +28,33 @@ pub(super) struct EventsArgs {
 
 pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {
     let Some(log) = context.read_log()? else { return Ok(()) };
-    let session = args.session.as_deref().map(|wanted| resolve(&log, wanted)).transpose()?;
-    let mut query = EventQuery {
-        since: Sequence(args.since),
-        kind: args.kind.clone(),
-        session,
-        limit: PAGE,
-    };
+    let session_key = args.session.as_deref().map(|wanted| resolve(&log, wanted)).transpose()?;
+    let since = Sequence(args.since);
+    let mut filter = EventFilter { since, kind: args.kind.clone(), session_key };
+    // Who starts at 0 asks for what there is; who names a sequence may have missed something.
+    let mut gap_matters = args.since > 0;
     loop {
-        let page = log.events(&query)?;
-        for event in &page {
+        let page = log.events(&filter, PAGE)?;
+        if let Some(pruned) = page.gap.filter(|_| gap_matters) {
             if context.out.json {
-                context.out.json_line(&event_json(event))?;
+                context.out.json_line(&json!({ "gap": { "since": since, "prunedUpTo": pruned } }))?;
+            } else {
+                context.out.line(&format!("Events up to {pruned} are no longer kept."))?;
+            }
+        }
+        gap_matters = false;
+        for event in &page.events {
+            if context.out.json {
+                context.out.json_line(event)?;
             } else {
                 context.out.line(&event_line(event))?;
             }
         }
-        match page.last() {
-            Some(last) if page.len() == PAGE => query.since = last.sequence,
-            _ => return Ok(()),
+        if !page.more {
+            return Ok(());
         }
+        filter.since = page.next;
     }
-}
-
-/// The machine form of an event.
-pub(super) fn event_json(event: &Event) -> Value {
-    let payload = event.payload_json.as_deref().map(|text| {
-        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
-    });
-    json!({
-        "sequence": event.sequence,
-        "sessionKey": event.session_key,
-        "agentId": event.agent_id,
-        "sessionId": event.session_id,
-        "kind": event.kind,
-        "actorType": event.actor_type,
-        "actorId": event.actor_id,
-        "runId": event.run_id,
-        "occurredAt": event.occurred_at,
-        "summary": event.summary,
-        "payload": payload,
-    })
 }
 
 fn event_line(event: &Event) -> String {

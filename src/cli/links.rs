@@ -6,10 +6,10 @@ use super::when::ago;
 use crate::clock::{Clock as _, SystemClock};
 use crate::disk::{Disk, OpenError};
 use crate::error::{Error, Result};
-use crate::ids::{SessionKey, Timestamp};
+use crate::ids::{Sequence, SessionKey, Timestamp};
 use crate::journal::{Journal, SourceCursor};
 use crate::link::Link;
-use crate::record::SignalLog;
+use crate::record::{LinkFilter, SignalLog};
 use clap::Args;
 use serde_json::json;
 
@@ -31,13 +31,14 @@ pub(super) fn list(mut context: Context) -> Result<()> {
     let Some(log) = context.read_log()? else {
         return nothing(&mut context);
     };
-    let links = log.links(true)?;
+    let links = log.links(LinkFilter::All)?;
     if links.is_empty() {
         return nothing(&mut context);
     }
     let journal = Journal::open_read_only(&context.state.journal())?;
     let disk = context.disk();
     let misses = context.loaded.settings.misses;
+    let typed_at = log.last_human_at()?;
     let mut rows = Vec::new();
     for link in links {
         let cursor = match &journal {
@@ -46,7 +47,7 @@ pub(super) fn list(mut context: Context) -> Result<()> {
         };
         let standing = standing(&disk, &link, cursor.as_ref(), misses);
         let version = log.state_version(&link.id.session_key, &link.id.agent_id)?;
-        let last_human = log.last_human_at(&link.id)?;
+        let last_human = typed_at.get(&link.id).copied();
         rows.push((link, standing, version, last_human));
     }
     if context.out.json {
@@ -163,9 +164,12 @@ pub(super) fn unlink(args: &UnlinkArgs, mut context: Context) -> Result<()> {
     let key = resolve(&reading, &args.session)?;
     drop(reading);
     let mut log = context.write_log()?;
-    let removed = log.unlink(&key)?;
-    if removed == 0 {
+    let links = log.links_of(&key)?;
+    if links.is_empty() {
         return Err(no_such(&args.session));
+    }
+    for link in &links {
+        log.unlink(&link.id)?;
     }
     if context.out.json {
         return context.out.json_line(&json!({ "unlinked": [key] }));
@@ -177,9 +181,20 @@ fn no_such(session: &str) -> Error {
     Error::Failed(format!("no adopted session {session}: `upstreamd links` lists them"))
 }
 
+/// Whether anything is known of a session: it is adopted, or events tell of it.
+pub(super) fn is_known(log: &SignalLog, key: &SessionKey) -> Result<bool> {
+    if !log.links_of(key)?.is_empty() {
+        return Ok(true);
+    }
+    match key.agent() {
+        Some(agent) => Ok(log.state_version(key, &agent)? > Sequence(0)),
+        None => Ok(false),
+    }
+}
+
 /// The session key that a person means: a key, or the session id of an adopted session.
 pub(super) fn resolve(log: &SignalLog, wanted: &str) -> Result<SessionKey> {
-    let links = log.links(true)?;
+    let links = log.links(LinkFilter::All)?;
     let mut by_thread: Vec<&SessionKey> = links
         .iter()
         .filter(|link| link.thread_id.as_str() == wanted)

@@ -5,7 +5,6 @@ use super::table::sanitise;
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::Result;
 use crate::ids::SessionKey;
-use crate::notice;
 use clap::Args;
 use serde_json::json;
 
@@ -21,12 +20,12 @@ pub(super) struct NoticesArgs {
 pub(super) fn run(args: &NoticesArgs, mut context: Context) -> Result<()> {
     let watcher = SessionKey::new(args.watcher.as_str());
     let pending = match context.read_log()? {
-        Some(log) => log.pending(&watcher)?,
+        Some(log) => log.pending(Some(&watcher))?,
         None => Vec::new(),
     };
     let mut shown = Vec::new();
     for watch in pending {
-        match notice::text(&watch.target, watch.last_seen) {
+        match watch.text() {
             Ok(text) => shown.push((watch, text)),
             Err(error) => tracing::warn!(%error, "A notice was refused."),
         }

@@ -1,6 +1,5 @@
 //! `once`: one cycle over all links, and a report.
 
-use super::events::event_json;
 use super::run::{Mode, plan};
 use super::table::{Align, Table, sanitise};
 use super::{Context, output::Output};
@@ -8,7 +7,8 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::cycle::{CycleReport, LinkReport};
 use crate::engine::{Engine, Reach};
 use crate::error::Result;
-use crate::record::Event;
+use crate::ids::Sequence;
+use crate::record::{Event, EventFilter};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -33,15 +33,20 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
         engine.prune()?;
     }
     let elapsed_ms = clock.now().ms_since(started);
-    let mut events = Vec::new();
-    for sequence in &report.events {
-        events.extend(engine.log().event(*sequence)?);
-    }
+    let events = match report.events.first() {
+        Some(first) => {
+            let filter = EventFilter { since: Sequence(first.0 - 1), ..EventFilter::default() };
+            let mut events = engine.log().events(&filter, usize::MAX)?.events;
+            events.retain(|event| report.events.contains(&event.sequence));
+            events
+        }
+        None => Vec::new(),
+    };
     let mut out = context.out;
     if out.json {
         return out.json_line(&json!({
             "links": report.links.iter().map(|link| link_json(link, args.explain)).collect::<Vec<_>>(),
-            "events": events.iter().map(event_json).collect::<Vec<_>>(),
+            "events": events,
             "elapsedMs": elapsed_ms,
         }));
     }

@@ -1,13 +1,13 @@
 //! `status`: totals, or one session's state version and changes.
 
-use super::links::resolve;
+use super::links::{is_known, resolve};
 use super::table::sanitise;
 use super::when::ago;
 use super::{Context, table::Align, table::Table};
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{Error, Result};
 use crate::ids::Sequence;
-use crate::record::SignalLog;
+use crate::record::{LinkFilter, SignalLog};
 use clap::Args;
 use serde_json::json;
 
@@ -31,26 +31,30 @@ pub(super) fn run(args: &StatusArgs, mut context: Context) -> Result<()> {
 }
 
 fn totals(context: &mut Context, log: Option<&SignalLog>) -> Result<()> {
-    let totals = match log {
-        Some(log) => log.totals()?,
-        None => crate::record::Totals::default(),
+    let (links, watches, pending, newest) = match log {
+        Some(log) => (
+            log.links(LinkFilter::All)?.len(),
+            log.watches(None)?.len(),
+            log.pending(None)?.len(),
+            log.newest_sequence()?,
+        ),
+        None => (0, 0, 0, Sequence::default()),
     };
     if context.out.json {
         return context.out.json_line(&json!({
             "version": env!("CARGO_PKG_VERSION"),
             "stateDir": context.state.path(),
-            "links": totals.links,
-            "watches": totals.watches,
-            "pendingNotices": totals.pending,
-            "events": totals.events,
-            "lastSequence": totals.last_sequence,
+            "links": links,
+            "watches": watches,
+            "pendingNotices": pending,
+            "lastSequence": newest,
         }));
     }
     let lines = [
         ("state folder", sanitise(&context.state.path().to_string_lossy())),
-        ("sessions followed", totals.links.to_string()),
-        ("watches", format!("{}, {} with a notice waiting", totals.watches, totals.pending)),
-        ("events", format!("{}, the last is {}", totals.events, totals.last_sequence)),
+        ("sessions followed", links.to_string()),
+        ("watches", format!("{watches}, {pending} with a notice waiting")),
+        ("newest event", newest.to_string()),
     ];
     for (what, value) in lines {
         context.out.line(&format!("{what:<18} {value}"))?;
@@ -65,10 +69,11 @@ fn of_session(
     since: Option<i64>,
 ) -> Result<()> {
     let key = resolve(log, session)?;
-    let agent = log.agent_of(&key)?.or_else(|| key.agent()).ok_or_else(|| unknown(session))?;
-    if !log.is_known(&key)? {
+    if !is_known(log, &key)? {
         return Err(unknown(session));
     }
+    let of_link = log.links_of(&key)?.into_iter().next().map(|link| link.id.agent_id);
+    let agent = of_link.or_else(|| key.agent()).ok_or_else(|| unknown(session))?;
     let version = log.state_version(&key, &agent)?;
     let changes = since.map(|since| log.changes_since(&key, &agent, Sequence(since))).transpose()?;
     if context.out.json {

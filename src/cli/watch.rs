@@ -1,7 +1,7 @@
 //! `watch`: which session watches which.
 
 use super::Context;
-use super::links::resolve;
+use super::links::{is_known, resolve};
 use super::table::{Align, Table, sanitise};
 use super::when::ago;
 use crate::clock::{Clock as _, SystemClock};
@@ -40,50 +40,39 @@ fn add(pair: &Pair, mut context: Context) -> Result<()> {
     let mut log = context.write_log()?;
     let watcher = SessionKey::new(pair.watcher.as_str());
     let target = resolve(&log, &pair.target)?;
-    if !log.is_known(&target)? {
+    if !is_known(&log, &target)? {
         return Err(Error::Failed(format!(
             "nothing is known of a session {}: adopt it first (`upstreamd adopt`)",
             pair.target
         )));
     }
-    let watch = log.watch(&watcher, &target, SystemClock.now())?;
+    let created = log.watch(&watcher, &target, None, SystemClock.now())?;
+    let watches = log.watches(Some(&watcher))?;
+    let last_seen = watches.iter().find(|watch| watch.target == target).map(|watch| watch.last_seen);
+    let last_seen = last_seen.unwrap_or_default();
     if context.out.json {
         return context.out.json_line(&json!({
             "watcher": watcher,
             "target": target,
-            "lastSeen": watch.last_seen,
-            "created": watch.created,
+            "lastSeen": last_seen,
+            "created": created,
         }));
     }
-    let word = if watch.created { "watches" } else { "already watches" };
+    let word = if created { "watches" } else { "already watches" };
     context.out.line(&format!(
         "{} {word} {} from version {}",
         sanitise(watcher.as_str()),
         sanitise(target.as_str()),
-        watch.last_seen,
+        last_seen,
     ))
 }
 
 fn list(mut context: Context) -> Result<()> {
     let watches = match context.read_log()? {
-        Some(log) => log.watches()?,
+        Some(log) => log.watches(None)?,
         None => Vec::new(),
     };
     if context.out.json {
-        let watches: Vec<_> = watches
-            .iter()
-            .map(|watch| {
-                json!({
-                    "watcher": watch.watcher,
-                    "target": watch.target,
-                    "lastSeen": watch.last_seen,
-                    "notified": watch.notified,
-                    "material": watch.material,
-                    "provenance": watch.provenance,
-                    "updatedAt": watch.updated_at,
-                })
-            })
-            .collect();
         return context.out.json_line(&json!({ "watches": watches }));
     }
     if watches.is_empty() {
@@ -118,7 +107,8 @@ fn remove(pair: &Pair, mut context: Context) -> Result<()> {
         Some(reading) => {
             let target = resolve(&reading, &pair.target)?;
             drop(reading);
-            context.write_log()?.unwatch(&watcher, &target)?.then_some(target)
+            let removed = context.write_log()?.unwatch(&watcher, Some(&target))?;
+            (removed > 0).then_some(target)
         }
         None => None,
     };

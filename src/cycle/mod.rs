@@ -86,7 +86,11 @@ impl Cycle<'_> {
         self.forget_old_links()?;
         let mut report = CycleReport::default();
         let mut waiting = VecDeque::new();
-        let filter = if self.rules.unwatched { LinkFilter::All } else { LinkFilter::Watched };
+        let filter = if self.rules.unwatched {
+            LinkFilter::All
+        } else {
+            LinkFilter::Watched
+        };
         for link in self.log.links(filter)? {
             waiting.push_back(report.links.len());
             report.links.push(LinkReport::new(link));
@@ -95,12 +99,16 @@ impl Cycle<'_> {
             if (self.stop)() {
                 break;
             }
-            let Some(link_report) = report.links.get_mut(index) else { continue };
+            let Some(link_report) = report.links.get_mut(index) else {
+                continue;
+            };
             match self.pass_by_id(link_report, &mut report.events) {
                 Ok(Progress::Behind) if self.rules.at_once => waiting.push_back(index),
                 Ok(_) => {}
                 // Both databases are everybody's; without them nothing goes on.
-                Err(error @ (Error::Database { .. } | Error::Refused(_))) => return Err(error),
+                Err(error @ (Error::Database { .. } | Error::Refused(_) | Error::Busy(_))) => {
+                    return Err(error);
+                }
                 Err(error) => link_report.error = Some(error.to_string()),
             }
         }
@@ -143,7 +151,9 @@ impl Cycle<'_> {
         let Some(path) = link.path() else {
             report.outcome = Outcome::Refused;
             report.error = Some("the link names no file".to_owned());
-            self.observer.observe(&Fact::Refused { session: &link.id.session_key });
+            self.observer.observe(&Fact::Refused {
+                session: &link.id.session_key,
+            });
             return Ok(Progress::Done);
         };
         let known = self.known(link)?;
@@ -159,7 +169,9 @@ impl Cycle<'_> {
             Err(OpenError::Outside) => {
                 report.outcome = Outcome::Refused;
                 report.error = Some(format!("{} is in no Claude folder", path.display()));
-                self.observer.observe(&Fact::Refused { session: &link.id.session_key });
+                self.observer.observe(&Fact::Refused {
+                    session: &link.id.session_key,
+                });
                 return Ok(Progress::Done);
             }
             Err(OpenError::Unreadable(error)) => {
@@ -181,7 +193,9 @@ impl Cycle<'_> {
             // if it is the same, goes on.
             self.journal.rename_source(&link.id, &key)?;
         }
-        let Some((source, cursor)) = self.journal.source(&link.id, &key)? else { return Ok(None) };
+        let Some((source, cursor)) = self.journal.source(&link.id, &key)? else {
+            return Ok(None);
+        };
         if cursor.linked_at != link.created_at {
             // Unlinked and adopted again: what happened in between is not ours to count.
             self.journal.forget_link(source.link)?;

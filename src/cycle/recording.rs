@@ -2,13 +2,17 @@
 
 use super::Cycle;
 use super::report::{LinkReport, Outcome};
+use crate::classify::{Reader, ReaderState};
 use crate::disk::{Transcript, read_range};
 use crate::error::Result;
-use crate::journal::{Intent, OpenIntent, SourceRow};
+use crate::ids::Timestamp;
+use crate::journal::{CountableRow, Intent, OpenIntent, SourceRow};
 use crate::killpoint::{self, KillPoint};
 use crate::link::{Link, LinkId};
 use crate::observe::Fact;
 use crate::record::{Ahead, MarkerOutcome, WindowOutcome, WindowRecord};
+use crate::scan::window::{Rest, Window};
+use std::io;
 
 impl Cycle<'_> {
     /// Records what an earlier life of ours had written down and not applied.
@@ -27,7 +31,8 @@ impl Cycle<'_> {
         // The file may be gone or another: it is asked only whether a marker fits it.
         let path = self.log.link(&id)?.and_then(|link| link.path());
         let file = path.and_then(|path| self.disk.open(&path).ok());
-        self.carry_out(open.source, &open.intent, file.as_deref()).map(drop)
+        self.carry_out(open.source, &open.intent, file.as_deref())
+            .map(drop)
     }
 
     pub(super) fn record(
@@ -45,7 +50,10 @@ impl Cycle<'_> {
             Some(recorded) => {
                 report.turns += recorded.turns;
                 report.event = recorded.sequence.or(report.event);
-                report.marker_after = self.log.link(&report.link.id)?.and_then(|link| link.marker());
+                report.marker_after = self
+                    .log
+                    .link(&report.link.id)?
+                    .and_then(|link| link.marker());
             }
         }
         Ok(())
@@ -60,8 +68,13 @@ impl Cycle<'_> {
         file: Option<&dyn Transcript>,
     ) -> Result<Option<WindowRecord>> {
         let mut ahead = Ahead::Unseen;
+        let mut linked = None;
         let recorded = loop {
-            match self.log.record_window(intent, &[], ahead, self.clock.now())? {
+            match self
+                .log
+                .record_window(intent, linked.as_deref(), ahead, self.clock.now())?
+            {
+                WindowOutcome::LinkedNeeded => linked = Some(self.linked_rows(file)),
                 WindowOutcome::Recorded(recorded) => break recorded,
                 WindowOutcome::MarkerAhead(marker) => ahead = look_ahead(file, marker),
                 WindowOutcome::LinkGone => {
@@ -73,10 +86,17 @@ impl Cycle<'_> {
         killpoint::pass(KillPoint::EventCommitted);
         let session = &intent.session_key;
         if let Some(sequence) = recorded.sequence {
-            self.observer.observe(&Fact::Recorded { session, sequence, turns: recorded.turns });
+            self.observer.observe(&Fact::Recorded {
+                session,
+                sequence,
+                turns: recorded.turns,
+            });
         }
         if recorded.unplaced > 0 {
-            self.observer.observe(&Fact::Unplaced { session, events: recorded.unplaced });
+            self.observer.observe(&Fact::Unplaced {
+                session,
+                events: recorded.unplaced,
+            });
         }
         self.journal.apply(source, intent, recorded.newest_seen)?;
         killpoint::pass(KillPoint::IntentApplied);
@@ -98,7 +118,10 @@ impl Cycle<'_> {
         let mut ahead = Ahead::Unseen;
         let source = link.source_key();
         loop {
-            match self.log.move_marker(&link.id, &source, to, ahead, self.clock.now())? {
+            match self
+                .log
+                .move_marker(&link.id, &source, to, ahead, self.clock.now())?
+            {
                 MarkerOutcome::Moved => {
                     report.marker_after = Some(to);
                     return Ok(());
@@ -115,11 +138,62 @@ impl Cycle<'_> {
     }
 }
 
+impl Cycle<'_> {
+    /// The countable rows of the linked file as it is now, in file order; none where it cannot be
+    /// read.
+    fn linked_rows(&self, file: Option<&dyn Transcript>) -> Vec<CountableRow> {
+        file.and_then(|file| self.countable_rows(file).ok())
+            .unwrap_or_default()
+    }
+
+    fn countable_rows(&self, file: &dyn Transcript) -> io::Result<Vec<CountableRow>> {
+        let stat = file.stat()?;
+        let mut reader = Reader::new(self.key, self.rules.classify, ReaderState::default());
+        let mut rows = Vec::new();
+        let mut from = 0;
+        loop {
+            let window = Window::read(file, from, stat.size, self.rules.scan_window)?;
+            for line in window.lines() {
+                for row in reader.read_line(&line).rows {
+                    let countable = |identity, at: Option<Timestamp>, ours, gateway| CountableRow {
+                        identity,
+                        start: line.start,
+                        end: line.next,
+                        at: at.unwrap_or(stat.modified),
+                        ours,
+                        gateway,
+                    };
+                    for proven in row.proves {
+                        rows.push(countable(
+                            proven.identity,
+                            proven.at,
+                            proven.verdict.human,
+                            false,
+                        ));
+                    }
+                    let (ours, gateway) = (row.verdict.human, row.compat.is_some());
+                    if let Some(identity) = row.identity.filter(|_| ours || gateway) {
+                        rows.push(countable(identity, row.at, ours, gateway));
+                    }
+                }
+            }
+            from = window.to;
+            if window.rest != Rest::More {
+                return Ok(rows);
+            }
+        }
+    }
+}
+
 /// Whether a marker beyond our own position belongs to the file: it then is just after a line end.
 fn look_ahead(file: Option<&dyn Transcript>, marker: u64) -> Ahead {
     let before = marker.saturating_sub(1);
     let fits = file.is_some_and(|file| {
         marker == 0 || read_range(file, before, marker).is_ok_and(|bytes| bytes == b"\n")
     });
-    if fits { Ahead::Keep(marker) } else { Ahead::Replace(marker) }
+    if fits {
+        Ahead::Keep(marker)
+    } else {
+        Ahead::Replace(marker)
+    }
 }

@@ -115,7 +115,9 @@ impl<'a> Sift<'a> {
         line: &Line<'_>,
         report: &mut LinkReport,
     ) -> Result<()> {
-        let Some(identity) = &row.identity else { return Ok(()) };
+        let Some(identity) = &row.identity else {
+            return Ok(());
+        };
         if !row.verdict.human && row.compat.is_none() {
             return Ok(());
         }
@@ -147,7 +149,10 @@ impl<'a> Sift<'a> {
         let is_history = self.history.is_some_and(|history| {
             let time = row.at.or(self.last_at);
             line.start < history.until
-                && history.floor.zip(time).is_some_and(|(floor, time)| time < floor)
+                && history
+                    .floor
+                    .zip(time)
+                    .is_some_and(|(floor, time)| time < floor)
         });
         let echo = row.human && !is_history && self.echoes.excuses(row.evidence, row.text, at);
         if echo {
@@ -172,5 +177,9 @@ impl<'a> Sift<'a> {
 }
 
 /// The verdict on a row that was counted before.
-const COPY: Verdict =
-    Verdict { human: false, class: Class::Copy, rule: "known-identity", evidence: Evidence::FirstHand };
+const COPY: Verdict = Verdict {
+    human: false,
+    class: Class::Copy,
+    rule: "known-identity",
+    evidence: Evidence::FirstHand,
+};

@@ -37,7 +37,9 @@ pub type Reload = dyn Fn() -> Result<(Box<dyn FnOnce(&mut Engine) + Send>, Sched
 
 /// Runs the daemon until SIGTERM or SIGINT.
 pub fn run(engine: Engine, schedule: Schedule, reload: &Reload) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
     let signals = signals::listen()?;
     runtime.block_on(serve(engine, schedule, signals, reload))
 }
@@ -128,7 +130,10 @@ impl Cycles {
         }
         let mut every = interval_at(next, schedule.every);
         every.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        Self { first: (first >= now).then(|| interval_at(first, schedule.every)), every }
+        Self {
+            first: (first >= now).then(|| interval_at(first, schedule.every)),
+            every,
+        }
     }
 
     async fn tick(&mut self) {

@@ -58,7 +58,10 @@ impl MemoryDisk {
 
     /// The content of a file.
     pub(crate) fn read(&self, path: &str) -> Vec<u8> {
-        self.0.borrow().files[Path::new(path)].borrow().bytes.clone()
+        self.0.borrow().files[Path::new(path)]
+            .borrow()
+            .bytes
+            .clone()
     }
 
     /// Takes the whole store away, or brings it back.
@@ -72,7 +75,10 @@ impl MemoryDisk {
         state.next_inode += 1;
         let (ticks, inode) = (state.ticks, state.next_inode);
         let file = state.files.entry(path.into()).or_insert_with(|| {
-            Rc::new(RefCell::new(Content { inode, ..Content::default() }))
+            Rc::new(RefCell::new(Content {
+                inode,
+                ..Content::default()
+            }))
         });
         let mut content = file.borrow_mut();
         content.changed = ticks;
@@ -98,7 +104,10 @@ impl Disk for MemoryDisk {
         state
             .files
             .keys()
-            .map(|path| SessionFile { path: path.clone(), thread_id: thread(path) })
+            .map(|path| SessionFile {
+                path: path.clone(),
+                thread_id: thread(path),
+            })
             .collect()
     }
 

@@ -94,7 +94,9 @@ pub fn read_range(file: &dyn Transcript, from: u64, to: u64) -> io::Result<Vec<u
     let mut filled = 0;
     let mut at = from;
     while filled < length {
-        let Some(rest) = bytes.get_mut(filled..) else { break };
+        let Some(rest) = bytes.get_mut(filled..) else {
+            break;
+        };
         match file.read_at(at, rest) {
             Ok(0) => break,
             Ok(read) => {

@@ -42,7 +42,11 @@ impl RealDisk {
 
     /// The Claude folder whose path, real path or `projects` folder holds this path.
     fn root_of(&self, path: &Path) -> Option<&PathBuf> {
-        self.roots.iter().find(|root| prefixes(root).iter().any(|(prefix, _)| path.starts_with(prefix)))
+        self.roots.iter().find(|root| {
+            prefixes(root)
+                .iter()
+                .any(|(prefix, _)| path.starts_with(prefix))
+        })
     }
 }
 
@@ -80,9 +84,16 @@ impl Disk for RealDisk {
             .find_map(|anchor| Some((anchor, path.strip_prefix(&anchor.prefix).ok()?)))
         else {
             // A folder that is gone anchors nothing, yet its paths are not foreign.
-            return Err(if self.root_of(path).is_some() { OpenError::Missing } else { OpenError::Outside });
+            return Err(if self.root_of(path).is_some() {
+                OpenError::Missing
+            } else {
+                OpenError::Outside
+            });
         };
-        if rest.components().any(|part| !matches!(part, Component::Normal(_))) {
+        if rest
+            .components()
+            .any(|part| !matches!(part, Component::Normal(_)))
+        {
             return Err(OpenError::Outside);
         }
         let mut options = OpenOptions::new();
@@ -91,7 +102,11 @@ impl Disk for RealDisk {
             Ok(file) => {
                 let file = file.into_std();
                 let meta = file.metadata().map_err(OpenError::Unreadable)?;
-                if meta.is_file() { Ok(Box::new(RealFile(file))) } else { Err(OpenError::Missing) }
+                if meta.is_file() {
+                    Ok(Box::new(RealFile(file)))
+                } else {
+                    Err(OpenError::Missing)
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(OpenError::Missing),
             // cap-std's word for a link that leads out has no errno of its own.
@@ -106,8 +121,11 @@ impl Disk for RealDisk {
     }
 
     fn sessions(&self) -> Vec<SessionFile> {
-        let mut found: Vec<SessionFile> =
-            self.roots.iter().flat_map(|root| sessions_below(&root.join("projects"))).collect();
+        let mut found: Vec<SessionFile> = self
+            .roots
+            .iter()
+            .flat_map(|root| sessions_below(&root.join("projects")))
+            .collect();
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found.dedup();
         found
@@ -116,9 +134,13 @@ impl Disk for RealDisk {
     fn store(&self, path: &Path) -> Store {
         let root = self.root_of(path);
         let projects = root.map(|root| root.join("projects"));
-        let meta = projects.as_ref().and_then(|projects| fs_err::metadata(projects).ok());
+        let meta = projects
+            .as_ref()
+            .and_then(|projects| fs_err::metadata(projects).ok());
         Store {
-            present: projects.as_ref().is_some_and(|projects| fs_err::read_dir(projects).is_ok()),
+            present: projects
+                .as_ref()
+                .is_some_and(|projects| fs_err::read_dir(projects).is_ok()),
             device: meta.map(|meta| meta.dev()),
             has_sessions: projects.is_some_and(|projects| !sessions_below(&projects).is_empty()),
             cleaned_at: root.and_then(|root| modified(&root.join(".last-cleanup"))),
@@ -140,7 +162,9 @@ fn sessions_below(projects: &Path) -> Vec<SessionFile> {
             if path.extension().is_none_or(|end| end != "jsonl") {
                 continue;
             }
-            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+                continue;
+            };
             if stem.starts_with("agent-") {
                 continue;
             }
@@ -155,7 +179,11 @@ fn sessions_below(projects: &Path) -> Vec<SessionFile> {
 
 fn folder(path: &Path) -> Vec<PathBuf> {
     fs_err::read_dir(path)
-        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+        .map(|entries| {
+            entries
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .collect()
+        })
         .unwrap_or_default()
 }
 
@@ -185,7 +213,10 @@ impl Transcript for RealFile {
             inode: meta.ino(),
             size: meta.len(),
             modified: meta.modified()?.into(),
-            changed_ns: meta.ctime().saturating_mul(1_000_000_000).saturating_add(meta.ctime_nsec()),
+            changed_ns: meta
+                .ctime()
+                .saturating_mul(1_000_000_000)
+                .saturating_add(meta.ctime_nsec()),
         })
     }
 

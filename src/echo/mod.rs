@@ -51,7 +51,11 @@ impl Echoes {
     /// Compares with these texts.
     #[must_use]
     pub const fn new(mode: Mode, texts: Vec<OwnText>) -> Self {
-        Self { mode, texts, used: Vec::new() }
+        Self {
+            mode,
+            texts,
+            used: Vec::new(),
+        }
     }
 
     /// Whether a row that our rule counts is an echo; an own text that excuses it is used up.
@@ -68,7 +72,9 @@ impl Echoes {
                     .map(|own| (at.ms_since(own.at).saturating_abs(), own))
                     .filter(|(distance, _)| *distance <= REACH_MS)
                     .min_by_key(|(distance, _)| *distance);
-                let Some((_, own)) = nearest else { return false };
+                let Some((_, own)) = nearest else {
+                    return false;
+                };
                 own.used = true;
                 self.used.push(own.id);
                 true
@@ -98,7 +104,12 @@ mod tests {
         let key = HashKey::new([1; 32]);
         (1..)
             .zip(said)
-            .map(|(id, (text, at))| OwnText { id, hash: key.text(text), at: Timestamp(*at), used: false })
+            .map(|(id, (text, at))| OwnText {
+                id,
+                hash: key.text(text),
+                at: Timestamp(*at),
+                used: false,
+            })
             .collect()
     }
 
@@ -111,11 +122,23 @@ mod tests {
             (vec![("continue", minute, Evidence::Default)], vec![true]),
             (vec![("continue", minute, Evidence::Claimed)], vec![true]),
             (vec![("continue", minute, Evidence::FirstHand)], vec![false]),
-            (vec![("continue", 11 * minute, Evidence::Default)], vec![false]),
-            (vec![("Continue", minute, Evidence::Default)], vec![false]),
-            (vec![("continue", 1, Evidence::Shape), ("continue", 2, Evidence::Shape)], vec![true, false]),
             (
-                vec![("continue", 1, Evidence::Default), ("continue", 31 * minute, Evidence::Default)],
+                vec![("continue", 11 * minute, Evidence::Default)],
+                vec![false],
+            ),
+            (vec![("Continue", minute, Evidence::Default)], vec![false]),
+            (
+                vec![
+                    ("continue", 1, Evidence::Shape),
+                    ("continue", 2, Evidence::Shape),
+                ],
+                vec![true, false],
+            ),
+            (
+                vec![
+                    ("continue", 1, Evidence::Default),
+                    ("continue", 31 * minute, Evidence::Default),
+                ],
                 vec![true, true],
             ),
         ] {
@@ -137,7 +160,11 @@ mod tests {
         let key = HashKey::new([1; 32]);
         let mut filter = Echoes::new(Mode::Compat, texts(&[("continue", 0)]));
         for at in [0, 1, 86_400_000] {
-            assert!(filter.excuses(Evidence::FirstHand, Some(&key.text("continue")), Timestamp(at)));
+            assert!(filter.excuses(
+                Evidence::FirstHand,
+                Some(&key.text("continue")),
+                Timestamp(at)
+            ));
         }
         assert!(!filter.excuses(Evidence::Default, Some(&key.text("go on")), Timestamp(0)));
         assert!(!filter.excuses(Evidence::Default, None, Timestamp(0)));

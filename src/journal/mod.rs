@@ -48,14 +48,22 @@ impl Journal {
 
     /// Opens the journal for reading beside whoever writes it; `None` where there is none.
     pub fn open_read_only(path: &Path) -> Result<Option<Self>> {
-        let Some(reading) = sqlite::open_read_only(path)? else { return Ok(None) };
-        let journal = Self { conn: reading.connection, path: path.to_owned() };
+        let Some(reading) = sqlite::open_read_only(path)? else {
+            return Ok(None);
+        };
+        let journal = Self {
+            conn: reading.connection,
+            path: path.to_owned(),
+        };
         schema::check(&journal)?;
         Ok(Some(journal))
     }
 
     fn prepared(conn: Connection, path: &Path, key: &HashKey) -> Result<Self> {
-        let mut journal = Self { conn, path: path.to_owned() };
+        let mut journal = Self {
+            conn,
+            path: path.to_owned(),
+        };
         schema::migrate(&mut journal)?;
         schema::check_key(&journal, key)?;
         Ok(journal)

@@ -23,7 +23,12 @@ pub struct OwnText {
 
 impl Journal {
     /// Takes note of a text that is about to be sent.
-    pub fn add_own_text(&mut self, session: &SessionKey, hash: &TextHash, at: Timestamp) -> Result<()> {
+    pub fn add_own_text(
+        &mut self,
+        session: &SessionKey,
+        hash: &TextHash,
+        at: Timestamp,
+    ) -> Result<()> {
         let path = self.path.clone();
         let error = |e| Error::database("take note of an own text", &path, e);
         let tx = self.conn.transaction().map_err(error)?;

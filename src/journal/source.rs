@@ -20,7 +20,11 @@ pub struct SourceRow {
 
 impl Journal {
     /// The source of a link and its cursor, if it is known.
-    pub fn source(&self, link: &LinkId, key: &SourceKey) -> Result<Option<(SourceRow, SourceCursor)>> {
+    pub fn source(
+        &self,
+        link: &LinkId,
+        key: &SourceKey,
+    ) -> Result<Option<(SourceRow, SourceCursor)>> {
         let found = self
             .conn
             .prepare_cached(
@@ -39,7 +43,13 @@ impl Journal {
         found
             .map(|(link, id, cursor)| {
                 let cursor = self.parse(&cursor, "a source's cursor")?;
-                Ok((SourceRow { link: LinkRow(link), id }, cursor))
+                Ok((
+                    SourceRow {
+                        link: LinkRow(link),
+                        id,
+                    },
+                    cursor,
+                ))
             })
             .transpose()
     }
@@ -67,7 +77,8 @@ impl Journal {
                 |row| row.get(0),
             )
             .map_err(error)?;
-        tx.execute("DELETE FROM sources WHERE link_id = ?", [link]).map_err(error)?;
+        tx.execute("DELETE FROM sources WHERE link_id = ?", [link])
+            .map_err(error)?;
         tx.execute(
             "INSERT INTO sources (link_id, source_key, cursor) VALUES (?, ?, ?)",
             params![link, key.as_str(), cursor],
@@ -75,7 +86,10 @@ impl Journal {
         .map_err(error)?;
         let id = tx.last_insert_rowid();
         tx.commit().map_err(error)?;
-        Ok(SourceRow { link: LinkRow(link), id })
+        Ok(SourceRow {
+            link: LinkRow(link),
+            id,
+        })
     }
 
     /// Writes a source's cursor.
@@ -94,7 +108,11 @@ impl Journal {
             .execute(
                 "UPDATE sources SET source_key = ?3 WHERE link_id =
                      (SELECT link_id FROM links WHERE session_key = ?1 AND agent_id = ?2)",
-                params![link.session_key.as_str(), link.agent_id.as_str(), key.as_str()],
+                params![
+                    link.session_key.as_str(),
+                    link.agent_id.as_str(),
+                    key.as_str()
+                ],
             )
             .map(drop)
             .map_err(|e| self.error("rename a source", e))
@@ -109,7 +127,13 @@ impl Journal {
                     .query_map([], |row| {
                         let session_key = SessionKey::new(row.get::<_, String>(1)?);
                         let agent_id = AgentId::new(row.get::<_, String>(2)?);
-                        Ok((LinkRow(row.get(0)?), LinkId { session_key, agent_id }))
+                        Ok((
+                            LinkRow(row.get(0)?),
+                            LinkId {
+                                session_key,
+                                agent_id,
+                            },
+                        ))
                     })?
                     .collect()
             })
@@ -125,7 +149,11 @@ impl Journal {
     }
 
     /// Reads a JSON column back; it is our own, so a failure is named by position, not by content.
-    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self, json: &str, what: &str) -> Result<T> {
+    pub(super) fn parse<T: serde::de::DeserializeOwned>(
+        &self,
+        json: &str,
+        what: &str,
+    ) -> Result<T> {
         serde_json::from_str(json).map_err(|e| {
             Error::Failed(format!(
                 "{what} in {} cannot be read ({:?} at column {}): restore the journal from a backup, or remove it to start anew from the links' markers",
@@ -139,5 +167,6 @@ impl Journal {
 
 /// A JSON column's text.
 pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|e| Error::Failed(format!("a journal entry has no JSON form: {e}")))
+    serde_json::to_string(value)
+        .map_err(|e| Error::Failed(format!("a journal entry has no JSON form: {e}")))
 }

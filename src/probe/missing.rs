@@ -65,7 +65,9 @@ fn cause_of_store(store: &Store, cursor: &SourceCursor) -> Cause {
     }
     let cleaned_since = |sighted: Timestamp| store.cleaned_at.is_some_and(|at| at > sighted);
     let old_enough = |modified: Timestamp| {
-        store.cleaned_at.is_some_and(|at| at.ms_since(modified) >= store.cleanup_age_ms)
+        store
+            .cleaned_at
+            .is_some_and(|at| at.ms_since(modified) >= store.cleanup_age_ms)
     };
     if cursor.sighted_at.is_some_and(cleaned_since) && cursor.modified_at.is_some_and(old_enough) {
         return Cause::Final(MissingCause::Retention);
@@ -80,14 +82,19 @@ fn is_same_session(
     cursor: &SourceCursor,
     key: &HashKey,
 ) -> bool {
-    let Ok(file) = disk.open(&session.path) else { return false };
+    let Ok(file) = disk.open(&session.path) else {
+        return false;
+    };
     if cursor.position > 0
         && let Some(expected) = &cursor.mark
         && super::mark(file.as_ref(), cursor.position, key).is_ok_and(|mark| mark == *expected)
     {
         return true;
     }
-    cursor.last_uuid.as_deref().is_some_and(|uuid| holds(file.as_ref(), uuid.as_bytes()))
+    cursor
+        .last_uuid
+        .as_deref()
+        .is_some_and(|uuid| holds(file.as_ref(), uuid.as_bytes()))
 }
 
 /// Whether the bytes stand anywhere in the file.
@@ -96,7 +103,9 @@ fn holds(file: &dyn Transcript, wanted: &[u8]) -> bool {
     let finder = memmem::Finder::new(wanted);
     let mut from = 0;
     loop {
-        let Ok(bytes) = read_range(file, from, from + SEARCH_BYTES) else { return false };
+        let Ok(bytes) = read_range(file, from, from + SEARCH_BYTES) else {
+            return false;
+        };
         if finder.find(&bytes).is_some() {
             return true;
         }

@@ -6,14 +6,10 @@
 
 use super::{SignalLog, failed, unknown_version, user_version};
 use crate::error::{Error, Result};
-use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use crate::sqlite;
+use rusqlite::Connection;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 /// Version of the embedded store's schema.
 const VERSION: i64 = 1;
@@ -21,20 +17,12 @@ const VERSION: i64 = 1;
 /// Marks the file as ours: `upst`.
 const APPLICATION_ID: i64 = 0x7570_7374;
 
-/// How long a lock is waited for; the gateway waits as long.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// More than there are different statements in this folder.
-const PREPARED_STATEMENTS: usize = 64;
-
 /// The four tables, exactly as OpenClaw 2026.9.6 has them.
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// Opens, and where it is missing creates, the store for reading and writing.
 pub(super) fn open(path: &Path) -> Result<SignalLog> {
-    create_private(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = connect(path, flags, path)?;
+    let mut connection = sqlite::open(path)?;
     (|| -> rusqlite::Result<()> {
         if is_empty(&connection)? {
             connection.pragma_update(None, "journal_mode", "wal")?;
@@ -50,139 +38,43 @@ pub(super) fn open(path: &Path) -> Result<SignalLog> {
         connection.pragma_update(None, "wal_autocheckpoint", 0)
     })()
     .map_err(|source| failed("cannot set up the signal log", path, source))?;
-    Ok(SignalLog {
-        connection,
-        path: path.to_owned(),
-        version: VERSION,
-        frozen: false,
-    })
+    Ok(of(connection, path, false))
 }
 
 /// Opens the store for reading, if there is one; creates nothing.
 pub(super) fn open_read_only(path: &Path) -> Result<Option<SignalLog>> {
-    if !exists(path)? {
+    let Some(reading) = sqlite::open_read_only(path)? else {
         return Ok(None);
-    }
-    let frozen = !exists(&wal_of(path))?;
-    let connection = connect_reading(path, frozen)?;
-    check(&connection, path)?;
-    Ok(Some(SignalLog {
-        connection,
-        path: path.to_owned(),
-        version: VERSION,
-        frozen,
-    }))
+    };
+    check(&reading.connection, path)?;
+    Ok(Some(of(reading.connection, path, reading.frozen)))
 }
 
 /// Copies the store into memory; an empty one where there is none.
 pub(super) fn copy_in_memory(path: &Path) -> Result<SignalLog> {
-    let Some(source) = open_read_only(path)? else {
-        return in_memory();
-    };
-    let failed = |source| failed("cannot copy the signal log", path, source);
-    let mut connection = Connection::open_in_memory().map_err(failed)?;
-    let step = Backup::new(&source.connection, &mut connection)
-        .and_then(|copy| copy.step(-1))
-        .map_err(failed)?;
-    if step != StepResult::Done {
-        return Err(Error::Busy(format!(
-            "cannot copy {}: another program holds its lock; try again",
-            path.display()
-        )));
+    let mut connection = sqlite::copy_in_memory(path)?;
+    if is_empty(&connection).map_err(|source| failed("cannot read the copy", path, source))? {
+        create(&mut connection)
+            .map_err(|source| failed("cannot create the signal log", path, source))?;
     }
-    connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-    Ok(SignalLog {
-        connection,
-        path: path.to_owned(),
-        version: VERSION,
-        frozen: true,
-    })
+    check(&connection, path)?;
+    Ok(of(connection, path, true))
 }
 
 /// An empty store in memory.
 pub(super) fn in_memory() -> Result<SignalLog> {
-    let path = PathBuf::from(":memory:");
-    let connection = Connection::open_in_memory().and_then(|mut connection| {
-        connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-        create(&mut connection)?;
-        Ok(connection)
-    });
-    let connection = connection.map_err(|source| failed("cannot create a store", &path, source))?;
-    Ok(SignalLog {
+    let path = Path::new(":memory:");
+    let mut connection = sqlite::in_memory()?;
+    create(&mut connection).map_err(|source| failed("cannot create a store", path, source))?;
+    Ok(of(connection, path, false))
+}
+
+fn of(connection: Connection, path: &Path, frozen: bool) -> SignalLog {
+    SignalLog {
         connection,
-        path,
+        path: path.to_owned(),
         version: VERSION,
-        frozen: false,
-    })
-}
-
-/// Makes an empty file that only its owner can read; SQLite gives its side files the same mode.
-///
-/// The file is new, so that closing it again can drop no lock of this process.
-fn create_private(path: &Path) -> Result<()> {
-    let created = fs_err::os::unix::fs::OpenOptionsExt::mode(
-        fs_err::OpenOptions::new().write(true).create_new(true),
-        0o600,
-    )
-    .open(path);
-    match created {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Opens a connection; `shown` is the path for messages.
-fn connect(name: &Path, flags: OpenFlags, shown: &Path) -> Result<Connection> {
-    Connection::open_with_flags(name, flags)
-        .and_then(|connection| {
-            connection.busy_timeout(BUSY_TIMEOUT)?;
-            connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-            Ok(connection)
-        })
-        .map_err(|source| failed("cannot open the signal log", shown, source))
-}
-
-/// Opens the file for reading. While nobody has it open (no `-wal`) an ordinary reader would create
-/// `-wal` and `-shm`; `immutable` does not.
-fn connect_reading(path: &Path, frozen: bool) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if frozen {
-        let uri = immutable_uri(path);
-        connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, path)
-    } else {
-        connect(path, flags, path)
-    }
-}
-
-/// The URI that opens a file as one that nobody changes.
-fn immutable_uri(path: &Path) -> String {
-    let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else {
-            uri.push('%');
-            uri.push_str(&crate::ids::hex(&[*byte]));
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri
-}
-
-/// The path of a database's write-ahead log.
-fn wal_of(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push("-wal");
-    PathBuf::from(name)
-}
-
-/// Whether there is something of this name; not to know it is an error.
-fn exists(path: &Path) -> Result<bool> {
-    match fs_err::symlink_metadata(path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error.into()),
+        frozen,
     }
 }
 

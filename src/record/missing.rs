@@ -10,6 +10,7 @@ use super::event::{Actor, Kind};
 use super::links::{has_other_agent, link, remove};
 use crate::error::Result;
 use crate::ids::{SourceKey, Timestamp};
+use crate::killpoint::{self, KillPoint};
 use crate::link::LinkId;
 
 /// Why an upstream is gone.
@@ -76,6 +77,7 @@ impl SignalLog {
             };
             let appended = append(connection, &event, now)?;
             remove(connection, id)?;
+            killpoint::pass(KillPoint::MissingWritten);
             Ok(Some(appended))
         })
     }

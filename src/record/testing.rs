@@ -89,10 +89,8 @@ pub(super) fn intent(from: u64, to: u64, rows: Vec<CountableRow>) -> Intent {
         rows,
         excused: Vec::new(),
         after: SourceCursor {
-            generation,
             position: to,
-            seen: Sequence(0),
-            floor: None,
+            ..SourceCursor::unseen(generation, Timestamp(0))
         },
     }
 }

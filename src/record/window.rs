@@ -25,6 +25,7 @@ use super::watch::pending_of_target;
 use crate::error::Result;
 use crate::ids::{Sequence, Timestamp};
 use crate::journal::{CountableRow, Intent};
+use crate::killpoint::{self, KillPoint};
 use crate::link::LinkId;
 use crate::notice::PendingNotice;
 use rusqlite::{Connection, OptionalExtension as _, named_params};
@@ -93,6 +94,7 @@ impl SignalLog {
                 return Ok(WindowOutcome::LinkedNeeded);
             };
             write_marker(connection, &id, marker, now)?;
+            killpoint::pass(KillPoint::EventWritten);
             Ok(WindowOutcome::Recorded(record))
         })
     }

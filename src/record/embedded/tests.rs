@@ -225,7 +225,7 @@ fn a_lock_that_is_kept_means_try_again() {
     let path = folder.path().join("signal.sqlite");
     let mut log = SignalLog::open(&path).unwrap();
     log.connection
-        .busy_timeout(Duration::from_millis(1))
+        .busy_timeout(std::time::Duration::from_millis(1))
         .unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
