@@ -6,7 +6,40 @@
 //! rows come from (`scan`), whether a human text was our own (`echo`), what was counted before
 //! (`journal`).
 
+mod compat;
+mod drift;
+mod queue;
+mod reader;
+mod row;
+mod rules;
+mod shape;
+mod version;
+
 use crate::ids::{Identity, TextHash, Timestamp};
+pub use queue::QueueState;
+pub use reader::{LineReport, Reader, ReaderState};
+pub(crate) use row::json::Fail;
+
+/// What counts beside messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Which commands count (`count_commands`).
+    pub commands: CountCommands,
+    /// Whether dialog answers and the words of a rejection count (`count_answers`).
+    pub answers: bool,
+}
+
+/// Which commands count as turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CountCommands {
+    /// Custom commands and skills: they start a turn.
+    #[default]
+    Turns,
+    /// Local ones too.
+    All,
+    /// None.
+    None,
+}
 
 /// What the classifier says of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +65,19 @@ pub enum Evidence {
     Shape,
     /// Nothing speaks against it.
     Default,
+}
+
+impl Evidence {
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FirstHand => "first_hand",
+            Self::Claimed => "claimed",
+            Self::Shape => "shape",
+            Self::Default => "default",
+        }
+    }
 }
 
 /// What a row is.
@@ -87,6 +133,40 @@ pub enum Class {
     Invalid,
     /// A row of a kind never seen.
     Unknown,
+}
+
+impl Class {
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HumanText => "human_text",
+            Self::HumanImage => "human_image",
+            Self::HumanCommand => "human_command",
+            Self::HumanAnswer => "human_answer",
+            Self::LocalCommand => "local_command",
+            Self::HumanBash => "human_bash",
+            Self::Interrupt => "interrupt",
+            Self::AcceptedPlan => "accepted_plan",
+            Self::Suggestion => "suggestion",
+            Self::ToolResult => "tool_result",
+            Self::TaskNotification => "task_notification",
+            Self::Teammate => "teammate",
+            Self::Hook => "hook",
+            Self::Scheduled => "scheduled",
+            Self::SdkPrompt => "sdk_prompt",
+            Self::CompactSummary => "compact_summary",
+            Self::Meta => "meta",
+            Self::Sidechain => "sidechain",
+            Self::Copy => "copy",
+            Self::CommandOutput => "command_output",
+            Self::AutoContinue => "auto_continue",
+            Self::Assistant => "assistant",
+            Self::State => "state",
+            Self::Invalid => "invalid",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// One row with its verdict.

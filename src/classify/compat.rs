@@ -1,0 +1,42 @@
+//! The gateway's rule, bit for bit, its faults included (facts: gateway §5.7).
+//!
+//! Answers: whether the gateway counts a row, at which time, and which text it compares with own
+//! texts. Always holds: the same as OpenClaw 2026.9.6 for every line; `tests` and the interop suite
+//! hold it to that. Not here: our own rule (`rules`). A line counts only where the whole of it is one
+//! JSON value; the reader sees to that.
+
+use super::CompatTurn;
+use super::row::{Row, date, is};
+use crate::echo::text::normalise;
+use crate::ids::HashKey;
+
+/// The beginning of a text that one OpenClaw session sent to another.
+pub(crate) const INTER_SESSION: &str = "[Inter-session message]";
+
+/// The beginning of the prompt by which OpenClaw fills a fresh session with an old conversation.
+pub(crate) const RESEED: &str = "Continue this conversation using the OpenClaw transcript below as prior session history.\n\
+Treat it as authoritative context for this fresh CLI session.\n\n<conversation_history>";
+
+/// What the gateway's rule says of a row; `None` where it does not count it.
+pub(crate) fn turn(row: &Row<'_>, key: &HashKey) -> Option<CompatTurn> {
+    let is_flagged = row.is_meta
+        || row.is_compact_summary
+        || row.is_visible_in_transcript_only
+        || row.is_sidechain;
+    if is_flagged || !row.is_kind("user") || !is(row.message.role, "user") {
+        return None;
+    }
+    let candidates = row.message.content.candidates();
+    let first = candidates.first()?;
+    let is_own = candidates.iter().any(|candidate| {
+        let text = candidate.text();
+        text.starts_with(INTER_SESSION) || text.starts_with(RESEED)
+    });
+    if is_own {
+        return None;
+    }
+    Some(CompatTurn {
+        at: row.timestamp.and_then(|time| date::parse(&time.text())),
+        text: key.text(&normalise(&first.text())),
+    })
+}

@@ -1,0 +1,161 @@
+//! The names that are known, and those that are not.
+//!
+//! Answers: which names in a row no rule has ever seen. Always holds: a name that is reported is
+//! short and plain, whatever the file holds. Not here: what a known name means (`rules`).
+
+use super::Drift;
+use super::row::Row;
+use super::row::json::RawStr;
+
+/// Row types, with a uuid and without (facts: claude-transcripts §3).
+const TYPES: [&str; 25] = [
+    "user",
+    "assistant",
+    "system",
+    "attachment",
+    "progress",
+    "summary",
+    "file-history-snapshot",
+    "queue-operation",
+    "pr-link",
+    "last-prompt",
+    "permission-mode",
+    "custom-title",
+    "ai-title",
+    "agent-name",
+    "mode",
+    "worktree-state",
+    "bridge-session",
+    "relocated",
+    "atis-latch",
+    "cost-state",
+    "api-request",
+    "api-request-shape",
+    "api-request-blob",
+    "tools-used",
+    "result",
+];
+
+const SUBTYPES: [&str; 11] = [
+    "local_command",
+    "stop_hook_summary",
+    "turn_duration",
+    "compact_boundary",
+    "microcompact_boundary",
+    "informational",
+    "api_error",
+    "away_summary",
+    "bridge_status",
+    "scheduled_task_fire",
+    "hook_callback",
+];
+
+const ATTACHMENTS: [&str; 29] = [
+    "queued_command",
+    "hook_success",
+    "hook_additional_context",
+    "hook_system_message",
+    "hook_non_blocking_error",
+    "task_reminder",
+    "todo_reminder",
+    "total_tokens_reminder",
+    "skill_listing",
+    "deferred_tools_delta",
+    "agent_listing_delta",
+    "mcp_instructions_delta",
+    "command_permissions",
+    "environment",
+    "model",
+    "session_context",
+    "date",
+    "date_change",
+    "remote_session_change",
+    "prompt_snapshot",
+    "plan_mode",
+    "plan_mode_exit",
+    "auto_mode",
+    "auto_mode_exit",
+    "file",
+    "edited_text_file",
+    "nested_memory",
+    "invoked_skills",
+    "compact_file_reference",
+];
+
+const ORIGINS: [&str; 9] = [
+    "human",
+    "task-notification",
+    "peer",
+    "channel",
+    "coordinator",
+    "observer",
+    "observer-activity",
+    "auto-continuation",
+    "unclassified",
+];
+
+const PROMPT_SOURCES: [&str; 5] = ["typed", "queued", "suggestion_accepted", "sdk", "system"];
+
+const TURN_ORIGINS: [&str; 5] = ["human", "sdk", "task_notification", "scheduled", "peer"];
+
+const OPERATIONS: [&str; 4] = ["enqueue", "dequeue", "remove", "popAll"];
+
+/// Whether this is a row type that was seen before.
+pub(crate) fn is_known_type(name: RawStr<'_>) -> bool {
+    TYPES.iter().any(|known| name.is(known))
+}
+
+/// The names in a row that are not known.
+pub(crate) fn names(row: &Row<'_>, version: Option<&str>) -> Vec<Drift> {
+    let attachment = row
+        .attachment
+        .as_ref()
+        .filter(|_| row.is_kind("attachment"));
+    let origin = row
+        .origin
+        .or_else(|| attachment.and_then(|attachment| attachment.origin));
+    let fields: [(&'static str, Option<RawStr<'_>>, &[&str]); 7] = [
+        ("type", row.kind, &TYPES),
+        (
+            "subtype",
+            row.subtype.filter(|_| row.is_kind("system")),
+            &SUBTYPES,
+        ),
+        (
+            "attachment.type",
+            attachment.and_then(|attachment| attachment.kind),
+            &ATTACHMENTS,
+        ),
+        ("origin.kind", origin.map(|origin| origin.kind), &ORIGINS),
+        ("promptSource", row.prompt_source, &PROMPT_SOURCES),
+        ("turnOrigin", row.turn_origin, &TURN_ORIGINS),
+        (
+            "operation",
+            row.operation.filter(|_| row.is_kind("queue-operation")),
+            &OPERATIONS,
+        ),
+    ];
+    fields
+        .into_iter()
+        .filter_map(|(field, name, known)| {
+            let name = name.filter(|name| !known.iter().any(|known| name.is(known)))?;
+            Some(Drift {
+                field,
+                name: plain(&name.beginning(256)),
+                version: version.map(str::to_owned),
+            })
+        })
+        .collect()
+}
+
+/// A name as it may be written down: cut after 64 characters, and before the first that is no
+/// letter, digit, or one of `._-`, so that no sentence gets through.
+pub(crate) fn plain(name: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let plain: String = name.chars().take_while(is_plain).take(64).collect();
+    if plain.is_empty() {
+        "?".to_owned()
+    } else {
+        plain
+    }
+}

@@ -1,0 +1,255 @@
+//! What a person types while the agent works.
+//!
+//! Answers: which rows of the message queue turn out to be turns, and which user rows came out of
+//! it. Always holds: bounded, no text (keyed hashes only), and the same state whether rows are read
+//! in one go or with the state stored in between. Not here: the verdicts on user rows and on
+//! `queued_command` attachments (`rules`).
+//!
+//! Before 2.1.97 a message that is typed during a tool call leaves nothing but its `enqueue` and a
+//! `remove`, so the `remove` proves the `enqueue` a turn. Later versions write an attachment.
+
+use super::row::{Row, is};
+use super::version::{KEEPS_QUEUED_MESSAGES, Version};
+use super::{Class, Evidence, ProvenRow, Settings, rules, shape};
+use crate::ids::{Identity, TextHash, Timestamp, is_plain_id};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Entries that are kept at most; a person does not queue more, so the oldest is lost by an error.
+const MAX_ENTRIES: usize = 256;
+
+/// A program's prompt is taken from the queue within this time (2 to 30 ms were measured); a
+/// person's waits for the turn to end.
+const AT_ONCE_MS: i64 = 100;
+
+/// A scheduled task fires within this time of its `enqueue` row.
+const FIRE_MS: i64 = 1000;
+
+/// The open entries of a source's message queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueState {
+    /// Entries that wait, oldest first.
+    open: VecDeque<QueueEntry>,
+    /// Entries that were taken since the agent last spoke.
+    taken: VecDeque<QueueEntry>,
+    /// User and assistant rows so far.
+    rows: u64,
+}
+
+/// One message in the queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct QueueEntry {
+    start: u64,
+    end: u64,
+    identity: Identity,
+    at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<TextHash>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command_uuid: Option<String>,
+    /// Whether a program put it there.
+    is_machine: bool,
+    /// Whether it is images without words.
+    is_image: bool,
+    /// User and assistant rows when it was put there.
+    rows: u64,
+    /// Whether it went in and out at once, as a program's prompt does.
+    is_at_once: bool,
+    /// Whether it was counted when it was removed.
+    is_counted: bool,
+}
+
+/// A queue row, as the reader found it.
+pub(crate) struct QueueRow<'a> {
+    pub(crate) row: &'a Row<'a>,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) identity: Identity,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) text: Option<TextHash>,
+}
+
+/// What a row was in the queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    /// Whether it was there.
+    pub(crate) was_queued: bool,
+    /// Whether it went in and out at once.
+    pub(crate) is_at_once: bool,
+    /// Whether it was counted when it was removed.
+    pub(crate) is_counted: bool,
+}
+
+impl QueueState {
+    /// Whether nothing waits and nothing was just taken.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.taken.is_empty()
+    }
+
+    /// Takes a queue row; gives the earlier row that it proves to be a turn.
+    pub(crate) fn operate(
+        &mut self,
+        found: QueueRow<'_>,
+        version: Option<Version>,
+        settings: Settings,
+    ) -> Option<ProvenRow> {
+        let operation = found.row.operation;
+        if is(operation, "enqueue") {
+            self.enqueue(found);
+        } else if is(operation, "dequeue") {
+            self.dequeue(&found);
+        } else if is(operation, "popAll") {
+            // Pulled back into the editor: what comes of it is a row of its own.
+            self.find(&found);
+        } else if is(operation, "remove") {
+            return self.remove(&found, version, settings);
+        }
+        None
+    }
+
+    fn enqueue(&mut self, found: QueueRow<'_>) {
+        let row = found.row;
+        let text = row.content.first_text().unwrap_or_default();
+        let is_of_program = row.is_meta
+            || row.has_scheduled_task
+            || row.origin.is_some_and(|origin| !origin.kind.is("human"));
+        if self.open.len() >= MAX_ENTRIES {
+            self.open.pop_front();
+        }
+        self.open.push_back(QueueEntry {
+            start: found.start,
+            end: found.end,
+            identity: found.identity,
+            at: found.at,
+            text: found.text,
+            command_uuid: row
+                .command_uuid
+                .map(|uuid| uuid.text().into_owned())
+                .filter(|uuid| is_plain_id(uuid)),
+            is_machine: is_of_program || shape::is_machine_entry(&text),
+            is_image: rules::class_of_words(&row.content) == Class::HumanImage,
+            rows: self.rows,
+            is_at_once: false,
+            is_counted: false,
+        });
+    }
+
+    fn dequeue(&mut self, found: &QueueRow<'_>) {
+        let Some(mut entry) = self.find(found) else {
+            return;
+        };
+        let waited = found.at.zip(entry.at).map(|(now, then)| now.ms_since(then));
+        entry.is_at_once = entry.rows == self.rows
+            && waited.is_some_and(|waited| (0..=AT_ONCE_MS).contains(&waited));
+        self.take(entry);
+    }
+
+    fn remove(
+        &mut self,
+        found: &QueueRow<'_>,
+        version: Option<Version>,
+        settings: Settings,
+    ) -> Option<ProvenRow> {
+        let mut entry = self.find(found)?;
+        // A reason is given only where the message has a row of its own.
+        let is_only_copy =
+            version.is_some_and(|version| version < KEEPS_QUEUED_MESSAGES) && !found.row.has_reason;
+        let proven = (is_only_copy && !entry.is_machine).then(|| {
+            let class = if entry.is_image {
+                Class::HumanImage
+            } else {
+                Class::HumanText
+            };
+            ProvenRow {
+                start: entry.start,
+                end: entry.end,
+                identity: entry.identity.clone(),
+                at: entry.at,
+                text: entry.text.clone(),
+                verdict: rules::verdict(class, "queued-message-removed", Evidence::Shape, settings),
+            }
+        });
+        entry.is_counted = proven.is_some();
+        self.take(entry);
+        proven
+    }
+
+    /// Takes out the entry that a row means: the same command, the same text, else the oldest.
+    fn find(&mut self, found: &QueueRow<'_>) -> Option<QueueEntry> {
+        let command = found.row.command_uuid.map(|uuid| uuid.text());
+        let by_command = command.and_then(|uuid| {
+            self.open
+                .iter()
+                .position(|entry| entry.command_uuid.as_deref() == Some(&*uuid))
+        });
+        let index = match &found.text {
+            _ if by_command.is_some() => by_command,
+            Some(text) => self
+                .open
+                .iter()
+                .position(|entry| entry.text.as_ref() == Some(text))
+                .or_else(|| self.open.iter().position(|entry| entry.text.is_none())),
+            None => Some(0),
+        };
+        self.open.remove(index?)
+    }
+
+    fn take(&mut self, entry: QueueEntry) {
+        if self.taken.len() >= MAX_ENTRIES {
+            self.taken.pop_front();
+        }
+        self.taken.push_back(entry);
+    }
+
+    /// A user row or a queued message with this text was delivered.
+    pub(crate) fn deliver(&mut self, text: &TextHash) -> Delivery {
+        let has_text = |entry: &QueueEntry| entry.text.as_ref() == Some(text);
+        let entry = if let Some(index) = self.taken.iter().position(has_text) {
+            self.taken.remove(index)
+        } else if let Some(index) = self.open.iter().position(has_text) {
+            let entry = self.open.remove(index);
+            // Not the oldest entry was taken, as was assumed, but this one.
+            if self.taken.back().is_some_and(|entry| !entry.is_counted) {
+                self.open.extend(self.taken.pop_back());
+                self.open.rotate_right(1);
+            }
+            entry
+        } else {
+            // Entries with images are written without their content.
+            let index = self.taken.iter().position(|entry| entry.text.is_none());
+            index.and_then(|index| self.taken.remove(index))
+        };
+        entry.map_or_else(Delivery::default, |entry| Delivery {
+            was_queued: true,
+            is_at_once: entry.is_at_once,
+            is_counted: entry.is_counted,
+        })
+    }
+
+    /// A row of the conversation was passed; the agent's own ends what was being delivered.
+    pub(crate) fn pass(&mut self, is_assistant: bool) {
+        self.rows = self.rows.wrapping_add(1);
+        if is_assistant {
+            self.taken.clear();
+        }
+    }
+
+    /// A scheduled task fired: its prompt stands in the queue like a person's.
+    pub(crate) fn fire(&mut self, at: Option<Timestamp>) {
+        let fired = self
+            .open
+            .iter_mut()
+            .chain(&mut self.taken)
+            .rev()
+            .find(|entry| {
+                let waited = entry
+                    .at
+                    .zip(at)
+                    .map(|(queued, fired)| queued.ms_since(fired).abs());
+                waited.is_some_and(|waited| waited <= FIRE_MS)
+            });
+        if let Some(entry) = fired {
+            entry.is_machine = true;
+        }
+    }
+}

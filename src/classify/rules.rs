@@ -1,0 +1,596 @@
+//! The rules, in the order in which they are asked: the first that knows a row decides.
+//!
+//! Answers: what a row is, and by which rule. Always holds: what a row says of its own provenance
+//! goes before what its words look like, and words are looked at only where nothing is said. Not
+//! here: rows of the message queue that become turns by what follows them (`queue`), whether a turn
+//! was ours (`echo`) or known before (`journal`).
+//!
+//! Each rule names the situations (facts: claude-transcripts §4) that it is for. A new rule is one
+//! line in a table, one function, and a fixture in `fixtures/rows`.
+
+use super::row::json::RawStr;
+use super::row::{Attachment, Content, Origin, Row, is};
+use super::version::{KNOWS_COMMANDS, MARKS_PROMPTS, MARKS_THINKING, Version};
+use super::{Class, CountCommands, Evidence, Settings, Verdict, drift, shape};
+use Evidence::{Claimed, Default, FirstHand, Shape};
+
+/// What the rules know beside the row.
+pub(crate) struct Context<'a> {
+    /// The first text of the row (of a queued message: its prompt).
+    pub(crate) text: Option<&'a str>,
+    /// The version that wrote the row.
+    pub(crate) version: Option<Version>,
+    /// Whether its text was just taken from the queue.
+    pub(crate) was_queued: bool,
+    /// Whether it went through the queue as a program's prompt does: in and out at once.
+    pub(crate) was_queued_by_program: bool,
+    /// Whether it was counted already, where it stood in the queue.
+    pub(crate) was_counted_in_queue: bool,
+}
+
+impl Context<'_> {
+    fn text(&self) -> &str {
+        self.text.unwrap_or_default()
+    }
+}
+
+type Found = Option<(Class, Evidence)>;
+type Rule = (&'static str, fn(&Row<'_>, &Context<'_>) -> Found);
+
+/// Rows of every type.
+const ROWS: [Rule; 9] = [
+    ("unknown-type", unknown_type),
+    ("sidechain", sidechain),
+    ("assistant", assistant),
+    ("queue-operation", queue_operation),
+    ("scheduled-task-fire", scheduled_task_fire),
+    ("system-local-command", system_local_command),
+    ("queued-command", queued_command),
+    ("state-row", state_row),
+    ("no-user-message", no_user_message),
+];
+
+/// User rows: first what the row says of itself, …
+const USER_FIELDS: [Rule; 24] = [
+    ("replay", replay),
+    ("words-in-tool-row", words_in_tool_row),
+    ("dialog-answer", dialog_answer),
+    ("tool-result", tool_result),
+    ("compact-summary", compact_summary),
+    ("origin-of-program", origin_of_program),
+    ("turn-origin-of-program", turn_origin_of_program),
+    ("scheduled-task", scheduled_task),
+    ("hook-text", hook_text),
+    ("is-meta", is_meta),
+    ("transcript-only", transcript_only),
+    ("turn-companion", turn_companion),
+    ("text-of-tool", text_of_tool),
+    ("interrupted-message", interrupted_message),
+    ("plan-content", plan_content),
+    ("suggestion-accepted", suggestion_accepted),
+    ("origin-human", origin_human),
+    ("prompt-source-typed", prompt_source_typed),
+    ("prompt-source-system", prompt_source_system),
+    ("turn-origin-sdk", turn_origin_sdk),
+    ("row-source", row_source),
+    ("turn-origin-human", turn_origin_human),
+    ("sdk-entrypoint", sdk_entrypoint),
+    ("no-words", no_words),
+];
+
+/// … then what its words look like, …
+const USER_SHAPES: [Rule; 6] = [
+    ("echo-tag", echo_tag),
+    ("notice-tag", notice_tag),
+    ("agent-message-tag", agent_message_tag),
+    ("interrupt-mark", interrupt_mark),
+    ("unknown-command", unknown_command),
+    ("openclaw-prompt", openclaw_prompt),
+];
+
+/// … then what is known of its version and its neighbours, and at last: a person.
+const USER_REST: [Rule; 5] = [
+    ("compact-call", compact_call),
+    ("queued-by-program", queued_by_program),
+    ("no-thinking-mark", no_thinking_mark),
+    ("host-of-person", host_of_person),
+    ("nothing-against-it", nothing_against_it),
+];
+
+/// The verdict on a row.
+pub(crate) fn judge(row: &Row<'_>, context: &Context<'_>, settings: Settings) -> Verdict {
+    let tables: [&[Rule]; 4] = [&ROWS, &USER_FIELDS, &USER_SHAPES, &USER_REST];
+    tables
+        .into_iter()
+        .flatten()
+        .find_map(|(name, rule)| {
+            rule(row, context).map(|(class, evidence)| verdict(class, name, evidence, settings))
+        })
+        .unwrap_or(verdict(Class::Unknown, "no-rule", Default, settings))
+}
+
+/// A verdict: the class says whether it counts.
+pub(crate) const fn verdict(
+    class: Class,
+    rule: &'static str,
+    evidence: Evidence,
+    settings: Settings,
+) -> Verdict {
+    let human = match class {
+        Class::HumanText | Class::HumanImage | Class::Suggestion => true,
+        Class::HumanCommand => !matches!(settings.commands, CountCommands::None),
+        Class::LocalCommand => matches!(settings.commands, CountCommands::All),
+        Class::HumanAnswer => settings.answers,
+        _ => false,
+    };
+    Verdict {
+        human,
+        class,
+        rule,
+        evidence,
+    }
+}
+
+fn when(condition: bool, class: Class, evidence: Evidence) -> Found {
+    condition.then_some((class, evidence))
+}
+
+// Rows of every type.
+
+fn unknown_type(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let is_known = row.kind.is_some_and(drift::is_known_type);
+    when(!is_known, Class::Unknown, Shape)
+}
+
+/// Sub-agents, and what helper agents copied of a person's messages.
+fn sidechain(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.is_sidechain, Class::Sidechain, FirstHand)
+}
+
+fn assistant(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.is_kind("assistant"), Class::Assistant, FirstHand)
+}
+
+/// 3 to 6: what is typed while the agent works. The row itself is no turn; see `queue`.
+fn queue_operation(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.is_kind("queue-operation"), Class::State, FirstHand)
+}
+
+/// 18.
+fn scheduled_task_fire(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let fires = row.is_kind("system") && is(row.subtype, "scheduled_task_fire");
+    when(fires, Class::Scheduled, FirstHand)
+}
+
+/// 10: newer built-in commands leave only system rows.
+fn system_local_command(row: &Row<'_>, _: &Context<'_>) -> Found {
+    if !row.is_kind("system") || !is(row.subtype, "local_command") {
+        return None;
+    }
+    let text = row.content.first_text().unwrap_or_default();
+    let is_call = shape::echo(&text) == Some(Class::LocalCommand);
+    Some((
+        if is_call {
+            Class::LocalCommand
+        } else {
+            Class::CommandOutput
+        },
+        FirstHand,
+    ))
+}
+
+/// 4b: typed during a tool call, from 2.1.97 on.
+fn queued_command(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let attachment = row
+        .attachment
+        .as_ref()
+        .filter(|_| row.is_kind("attachment"))?;
+    if !is(attachment.kind, "queued_command") {
+        return None;
+    }
+    Some(class_of_queued(attachment, row, context))
+}
+
+fn class_of_queued(
+    attachment: &Attachment<'_>,
+    row: &Row<'_>,
+    context: &Context<'_>,
+) -> (Class, Evidence) {
+    let text = context.text();
+    if context.was_counted_in_queue {
+        return (Class::Copy, Shape);
+    }
+    if let Some(mode) = attachment.command_mode.filter(|mode| !mode.is("prompt")) {
+        let class = if mode.is("task-notification") {
+            Class::TaskNotification
+        } else {
+            Class::State
+        };
+        return (class, FirstHand);
+    }
+    if attachment.is_meta || row.is_meta {
+        return (Class::Meta, FirstHand);
+    }
+    if let Some(origin) = attachment.origin.or(row.origin) {
+        return class_of_origin(origin).map_or_else(
+            || (class_of_words(&attachment.prompt), claim(row)),
+            |class| (class, FirstHand),
+        );
+    }
+    if attachment.human_turn {
+        return (class_of_words(&attachment.prompt), claim(row));
+    }
+    if let Some(class) = class_of_program_text(text) {
+        return (class, Shape);
+    }
+    if is_sdk_entrypoint(row) {
+        return (Class::SdkPrompt, FirstHand);
+    }
+    (class_of_words(&attachment.prompt), Default)
+}
+
+fn state_row(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(!row.is_kind("user"), Class::State, FirstHand)
+}
+
+fn no_user_message(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(!is(row.message.role, "user"), Class::Unknown, Shape)
+}
+
+// User rows: what the row says of itself.
+
+fn replay(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.is_replay, Class::Copy, FirstHand)
+}
+
+/// 16, newest versions.
+fn words_in_tool_row(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let has_words = row.holds_persons_words || row.user_feedback.is_some_and(|words| !words.is(""));
+    when(has_words, Class::HumanAnswer, FirstHand)
+}
+
+/// 15 and 16: a person's choice or words inside a tool row.
+fn dialog_answer(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let Content::Blocks(blocks) = &row.message.content else {
+        return None;
+    };
+    if !blocks.has_tool_result {
+        return None;
+    }
+    if row.has_answers {
+        return Some((Class::HumanAnswer, FirstHand));
+    }
+    let text = blocks.tool_text?.beginning(1024);
+    let has_words =
+        shape::is_answer(&text) || blocks.has_tool_error && shape::is_refusal_with_words(&text);
+    when(has_words, Class::HumanAnswer, Shape)
+}
+
+/// 14.
+fn tool_result(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let has_block =
+        matches!(&row.message.content, Content::Blocks(blocks) if blocks.has_tool_result);
+    when(
+        has_block || row.has_tool_use_result,
+        Class::ToolResult,
+        FirstHand,
+    )
+}
+
+/// The summary quotes what the person said.
+fn compact_summary(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.is_compact_summary, Class::CompactSummary, FirstHand)
+}
+
+/// 17, 18, 21, 29.
+fn origin_of_program(row: &Row<'_>, _: &Context<'_>) -> Found {
+    row.origin
+        .and_then(class_of_origin)
+        .map(|class| (class, FirstHand))
+}
+
+/// 17, 18, 21.
+fn turn_origin_of_program(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let class = match row.turn_origin? {
+        origin if origin.is("task_notification") => Class::TaskNotification,
+        origin if origin.is("scheduled") => Class::Scheduled,
+        origin if origin.is("peer") => Class::Teammate,
+        _ => return None,
+    };
+    Some((class, FirstHand))
+}
+
+/// 18.
+fn scheduled_task(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.has_scheduled_task, Class::Scheduled, FirstHand)
+}
+
+/// 19.
+fn hook_text(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(
+        row.hook_text || is(row.row_source, "hook"),
+        Class::Hook,
+        FirstHand,
+    )
+}
+
+/// 8, 10, 11, 18, 19, 20, 29, 30: never a person.
+fn is_meta(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let class = match context.text() {
+        "Continue from where you left off." => Class::AutoContinue,
+        text if shape::echo(text) == Some(Class::Hook) => Class::Hook,
+        _ if context.was_queued => Class::Scheduled,
+        _ => Class::Meta,
+    };
+    when(row.is_meta, class, FirstHand)
+}
+
+/// 20, in 1.0.x.
+fn transcript_only(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_hook = shape::echo(context.text()) == Some(Class::Hook);
+    let class = if is_hook { Class::Hook } else { Class::Meta };
+    when(row.is_visible_in_transcript_only, class, FirstHand)
+}
+
+/// 11: what a command or a skill unfolds to.
+fn turn_companion(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.turn_companion, Class::Meta, FirstHand)
+}
+
+/// 11: what the Skill tool wrote.
+fn text_of_tool(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.has_source_tool_use, Class::Meta, FirstHand)
+}
+
+/// 13, newest versions.
+fn interrupted_message(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_mark = row.was_interrupted && shape::is_interrupt(context.text());
+    when(is_mark, Class::Interrupt, FirstHand)
+}
+
+/// 22: a click by a person, the words of the harness.
+fn plan_content(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(row.has_plan, Class::AcceptedPlan, FirstHand)
+}
+
+/// 2: the words are not the person's, the decision to send them is.
+fn suggestion_accepted(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(
+        is(row.prompt_source, "suggestion_accepted"),
+        Class::Suggestion,
+        FirstHand,
+    )
+}
+
+/// 1b, 3, 6, 7, 8, 11, 25, 26, 27, 28.
+fn origin_human(row: &Row<'_>, context: &Context<'_>) -> Found {
+    if !row.origin.is_some_and(|origin| origin.kind.is("human")) {
+        return None;
+    }
+    // A command's row carries no prompt source; a person who types the tag does.
+    let is_command =
+        row.prompt_source.is_none() && shape::echo(context.text()) == Some(Class::HumanCommand);
+    let class = if is_command {
+        Class::HumanCommand
+    } else {
+        class_of_words(&row.message.content)
+    };
+    Some((class, claim(row)))
+}
+
+/// 1b, 3, 6, before origins were written.
+fn prompt_source_typed(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let is_typed = is(row.prompt_source, "typed") || is(row.prompt_source, "queued");
+    when(is_typed, class_of_words(&row.message.content), FirstHand)
+}
+
+/// 17, 21.
+fn prompt_source_system(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let class = class_of_program_text(context.text()).unwrap_or(Class::Meta);
+    when(is(row.prompt_source, "system"), class, FirstHand)
+}
+
+/// 23, 25b.
+fn turn_origin_sdk(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(is(row.turn_origin, "sdk"), Class::SdkPrompt, FirstHand)
+}
+
+/// 9, 10, 13, 17: a row that names its writer is not a person's.
+fn row_source(row: &Row<'_>, context: &Context<'_>) -> Found {
+    row.row_source?;
+    let text = context.text();
+    let class = if shape::is_interrupt(text) {
+        Class::Interrupt
+    } else {
+        class_of_program_text(text).unwrap_or(Class::Meta)
+    };
+    Some((class, FirstHand))
+}
+
+/// A person's turn; on the output of a shell line (9) it means the line.
+fn turn_origin_human(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_turn = is(row.turn_origin, "human") && shape::echo(context.text()).is_none();
+    when(is_turn, class_of_words(&row.message.content), claim(row))
+}
+
+/// 23, 24.
+fn sdk_entrypoint(row: &Row<'_>, _: &Context<'_>) -> Found {
+    when(is_sdk_entrypoint(row), Class::SdkPrompt, FirstHand)
+}
+
+fn no_words(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_said = row.message.content.has_image()
+        || row
+            .message
+            .content
+            .candidates()
+            .iter()
+            .any(|text| !text.text().trim().is_empty());
+    let class = if context.text.is_some() {
+        Class::Meta
+    } else {
+        Class::Unknown
+    };
+    when(!is_said, class, Shape)
+}
+
+// User rows: what the words look like.
+
+/// 9, 10, 11, 12, 19, 20 in versions that say nothing; 28: with a prompt's mark it was typed.
+fn echo_tag(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let class = shape::echo(context.text())?;
+    when(!has_prompt_mark(row), class, Shape)
+}
+
+/// 17 in versions that say nothing.
+fn notice_tag(_: &Row<'_>, context: &Context<'_>) -> Found {
+    when(
+        shape::is_notice(context.text()),
+        Class::TaskNotification,
+        Shape,
+    )
+}
+
+/// 21.
+fn agent_message_tag(_: &Row<'_>, context: &Context<'_>) -> Found {
+    when(
+        shape::is_message_of_agent(context.text()),
+        Class::Teammate,
+        Shape,
+    )
+}
+
+/// 13 in versions that say nothing.
+fn interrupt_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_sole = row.message.content.candidates().len() == 1 && !row.message.content.has_image();
+    let is_mark = is_sole && shape::is_interrupt(context.text()) && !has_prompt_mark(row);
+    when(is_mark, Class::Interrupt, Shape)
+}
+
+/// 12.
+fn unknown_command(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let may_be = context
+        .version
+        .is_none_or(|version| version < KNOWS_COMMANDS);
+    let is_line = may_be && shape::is_unknown_command(context.text()) && !has_prompt_mark(row);
+    when(is_line, Class::CommandOutput, Shape)
+}
+
+/// OpenClaw's own prompts, in versions without an entrypoint.
+fn openclaw_prompt(_: &Row<'_>, context: &Context<'_>) -> Found {
+    when(
+        shape::is_prompt_of_openclaw(context.text()),
+        Class::SdkPrompt,
+        Shape,
+    )
+}
+
+// User rows: version and neighbours.
+
+/// The bare row that newer versions write before a compaction.
+fn compact_call(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let marks = context
+        .version
+        .is_some_and(|version| version >= MARKS_PROMPTS);
+    let is_call = marks && !has_prompt_mark(row) && shape::is_compact_call(context.text());
+    when(is_call, Class::LocalCommand, Shape)
+}
+
+/// 23, before entrypoints were written.
+fn queued_by_program(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_so = row.entrypoint.is_none() && context.was_queued_by_program;
+    when(is_so, Class::SdkPrompt, Shape)
+}
+
+/// 23, in the last 1.0.x; the price is a prompt given on the command line (27).
+fn no_thinking_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let marks = context
+        .version
+        .is_some_and(|version| (MARKS_THINKING.0..MARKS_THINKING.1).contains(&version));
+    when(marks && !row.has_thinking_metadata, Class::SdkPrompt, Shape)
+}
+
+/// 25.
+fn host_of_person(row: &Row<'_>, _: &Context<'_>) -> Found {
+    const HOSTS: [&str; 4] = [
+        "claude-desktop",
+        "claude-vscode",
+        "remote_mobile",
+        "remote_cowork",
+    ];
+    let is_host = HOSTS.iter().any(|host| is(row.entrypoint, host));
+    when(is_host, class_of_words(&row.message.content), Default)
+}
+
+/// 1, 3, 5, 7, 8, 27, 28.
+fn nothing_against_it(row: &Row<'_>, _: &Context<'_>) -> Found {
+    Some((class_of_words(&row.message.content), Default))
+}
+
+// What the rules share.
+
+/// The class of a row that says it comes from a program; `None` where it says a person.
+fn class_of_origin(origin: Origin<'_>) -> Option<Class> {
+    let subkind_is = |name| is(origin.subkind, name);
+    let kind = |name: &str| origin.kind.is(name);
+    Some(if kind("human") {
+        return None;
+    } else if kind("task-notification") && subkind_is("scheduled-trigger") {
+        Class::Scheduled
+    } else if kind("task-notification") && subkind_is("peer-send-message") {
+        Class::Teammate
+    } else if kind("task-notification") {
+        Class::TaskNotification
+    } else if kind("peer") || kind("coordinator") || kind("channel") {
+        Class::Teammate
+    } else if kind("observer") || kind("observer-activity") {
+        Class::Meta
+    } else if kind("auto-continuation") {
+        Class::AutoContinue
+    } else {
+        Class::Unknown
+    })
+}
+
+/// The class of a program's text by its beginning.
+fn class_of_program_text(text: &str) -> Option<Class> {
+    if shape::is_notice(text) {
+        return Some(Class::TaskNotification);
+    }
+    if shape::is_message_of_agent(text) {
+        return Some(Class::Teammate);
+    }
+    if shape::is_prompt_of_openclaw(text) {
+        return Some(Class::SdkPrompt);
+    }
+    shape::echo(text)
+}
+
+/// A person's words, or images without any.
+pub(crate) fn class_of_words(content: &Content<'_>) -> Class {
+    let is_mark = |text: &RawStr<'_>| shape::is_image_mark(&text.text());
+    if content.has_image() && content.candidates().iter().all(is_mark) {
+        Class::HumanImage
+    } else {
+        Class::HumanText
+    }
+}
+
+/// How much a person's mark is worth: under an SDK's entrypoint a host wrote it.
+fn claim(row: &Row<'_>) -> Evidence {
+    if is_sdk_entrypoint(row) {
+        Claimed
+    } else {
+        FirstHand
+    }
+}
+
+fn is_sdk_entrypoint(row: &Row<'_>) -> bool {
+    row.entrypoint
+        .is_some_and(|entrypoint| entrypoint.beginning(16).starts_with("sdk-"))
+}
+
+/// What stands on prompts and never on echoes of commands, shell lines and interrupts.
+const fn has_prompt_mark(row: &Row<'_>) -> bool {
+    row.has_permission_mode || row.has_thinking_metadata
+}
