@@ -13,10 +13,7 @@ pub trait Clock {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place where the clock is read"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one place where the clock is read")]
     fn now(&self) -> Timestamp {
         std::time::SystemTime::now().into()
     }

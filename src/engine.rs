@@ -97,10 +97,7 @@ impl Engine {
     pub fn cycle(&mut self, reach: Reach, stop: &dyn Fn() -> bool) -> Result<CycleReport> {
         self.disk.refresh();
         let rules = match reach {
-            Reach::OnePass => &Rules {
-                at_once: false,
-                ..self.rules.clone()
-            },
+            Reach::OnePass => &Rules { at_once: false, ..self.rules.clone() },
             Reach::ToEnd => &self.rules,
         };
         let report = Cycle {

@@ -39,11 +39,7 @@ impl Error {
     /// Wraps what SQLite said with what was being done, to which database.
     #[must_use]
     pub fn database(what: &'static str, path: &Path, source: rusqlite::Error) -> Self {
-        Self::Database {
-            what,
-            path: path.to_owned(),
-            source,
-        }
+        Self::Database { what, path: path.to_owned(), source }
     }
 
     /// The exit code (design: command line).

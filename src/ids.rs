@@ -176,9 +176,7 @@ impl Identity {
 #[must_use]
 pub fn is_plain_id(id: &str) -> bool {
     (1..=64).contains(&id.len())
-        && id
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 /// A keyed hash of a text: 32 hex digits. Without the key of the state folder it says nothing about
@@ -252,13 +250,11 @@ impl HashKey {
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let written = write!(text, "{byte:02x}");
-            debug_assert!(written.is_ok(), "writing to a String does not fail");
-            text
-        })
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let written = write!(text, "{byte:02x}");
+        debug_assert!(written.is_ok(), "writing to a String does not fail");
+        text
+    })
 }
 
 #[cfg(test)]
@@ -286,11 +282,7 @@ mod tests {
             ("agent:main", None),
             ("main", None),
         ] {
-            assert_eq!(
-                SessionKey::new(key).agent(),
-                agent.map(AgentId::new),
-                "{key}"
-            );
+            assert_eq!(SessionKey::new(key).agent(), agent.map(AgentId::new), "{key}");
         }
     }
 

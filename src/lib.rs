@@ -44,9 +44,9 @@
 //! - *watcher*, *target*, *notice*, *state version*: as in OpenClaw.
 
 pub mod classify;
-//pub mod cli;
+pub mod cli;
 pub mod clock;
-//pub mod config;
+pub mod config;
 pub mod cycle;
 pub mod daemon;
 pub mod disk;

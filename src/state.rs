@@ -20,16 +20,12 @@ impl StateFolder {
 
     /// Makes the folder where it is missing, and closes it to others.
     pub fn create(&self) -> Result<()> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.0)
-            .map_err(|e| {
-                Error::Failed(format!(
-                    "cannot make the state folder {}: {e}; name another with --state-dir",
-                    self.0.display()
-                ))
-            })?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| {
+            Error::Failed(format!(
+                "cannot make the state folder {}: {e}; name another with --state-dir",
+                self.0.display()
+            ))
+        })?;
         let mode = fs_err::metadata(&self.0)?.permissions().mode();
         if mode & 0o077 != 0 {
             fs_err::set_permissions(&self.0, std::fs::Permissions::from_mode(0o700))?;
@@ -117,12 +113,7 @@ pub fn create_private(path: &Path) -> Result<()> {
     if let Some(folder) = path.parent() {
         StateFolder::at(folder.to_owned()).create()?;
     }
-    match fs_err::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-    {
+    match fs_err::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error.into()),

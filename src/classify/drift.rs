@@ -107,33 +107,16 @@ pub(crate) fn is_known_type(name: RawStr<'_>) -> bool {
 
 /// The names in a row that are not known.
 pub(crate) fn names(row: &Row<'_>, version: Option<&str>) -> Vec<Drift> {
-    let attachment = row
-        .attachment
-        .as_ref()
-        .filter(|_| row.is_kind("attachment"));
-    let origin = row
-        .origin
-        .or_else(|| attachment.and_then(|attachment| attachment.origin));
+    let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"));
+    let origin = row.origin.or_else(|| attachment.and_then(|attachment| attachment.origin));
     let fields: [(&'static str, Option<RawStr<'_>>, &[&str]); 7] = [
         ("type", row.kind, &TYPES),
-        (
-            "subtype",
-            row.subtype.filter(|_| row.is_kind("system")),
-            &SUBTYPES,
-        ),
-        (
-            "attachment.type",
-            attachment.and_then(|attachment| attachment.kind),
-            &ATTACHMENTS,
-        ),
+        ("subtype", row.subtype.filter(|_| row.is_kind("system")), &SUBTYPES),
+        ("attachment.type", attachment.and_then(|attachment| attachment.kind), &ATTACHMENTS),
         ("origin.kind", origin.map(|origin| origin.kind), &ORIGINS),
         ("promptSource", row.prompt_source, &PROMPT_SOURCES),
         ("turnOrigin", row.turn_origin, &TURN_ORIGINS),
-        (
-            "operation",
-            row.operation.filter(|_| row.is_kind("queue-operation")),
-            &OPERATIONS,
-        ),
+        ("operation", row.operation.filter(|_| row.is_kind("queue-operation")), &OPERATIONS),
     ];
     fields
         .into_iter()
@@ -153,9 +136,5 @@ pub(crate) fn names(row: &Row<'_>, version: Option<&str>) -> Vec<Drift> {
 pub(crate) fn plain(name: &str) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let plain: String = name.chars().take_while(is_plain).take(64).collect();
-    if plain.is_empty() {
-        "?".to_owned()
-    } else {
-        plain
-    }
+    if plain.is_empty() { "?".to_owned() } else { plain }
 }

@@ -155,11 +155,7 @@ impl QueueState {
         let is_only_copy =
             version.is_some_and(|version| version < KEEPS_QUEUED_MESSAGES) && !found.row.has_reason;
         let proven = (is_only_copy && !entry.is_machine).then(|| {
-            let class = if entry.is_image {
-                Class::HumanImage
-            } else {
-                Class::HumanText
-            };
+            let class = if entry.is_image { Class::HumanImage } else { Class::HumanText };
             ProvenRow {
                 start: entry.start,
                 end: entry.end,
@@ -178,9 +174,7 @@ impl QueueState {
     fn find(&mut self, found: &QueueRow<'_>) -> Option<QueueEntry> {
         let command = found.row.command_uuid.map(|uuid| uuid.text());
         let by_command = command.and_then(|uuid| {
-            self.open
-                .iter()
-                .position(|entry| entry.command_uuid.as_deref() == Some(&*uuid))
+            self.open.iter().position(|entry| entry.command_uuid.as_deref() == Some(&*uuid))
         });
         let index = match &found.text {
             _ if by_command.is_some() => by_command,
@@ -236,18 +230,10 @@ impl QueueState {
 
     /// A scheduled task fired: its prompt stands in the queue like a person's.
     pub(crate) fn fire(&mut self, at: Option<Timestamp>) {
-        let fired = self
-            .open
-            .iter_mut()
-            .chain(&mut self.taken)
-            .rev()
-            .find(|entry| {
-                let waited = entry
-                    .at
-                    .zip(at)
-                    .map(|(queued, fired)| queued.ms_since(fired).abs());
-                waited.is_some_and(|waited| waited <= FIRE_MS)
-            });
+        let fired = self.open.iter_mut().chain(&mut self.taken).rev().find(|entry| {
+            let waited = entry.at.zip(at).map(|(queued, fired)| queued.ms_since(fired).abs());
+            waited.is_some_and(|waited| waited <= FIRE_MS)
+        });
         if let Some(entry) = fired {
             entry.is_machine = true;
         }

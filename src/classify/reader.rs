@@ -44,11 +44,7 @@ impl Reader {
     /// A reader that goes on from `state`.
     #[must_use]
     pub fn new(key: &HashKey, settings: Settings, state: ReaderState) -> Self {
-        Self {
-            key: key.clone(),
-            settings,
-            state,
-        }
+        Self { key: key.clone(), settings, state }
     }
 
     /// What is to be remembered so far.
@@ -69,15 +65,10 @@ impl Reader {
         if is_blank(line.bytes) {
             return report;
         }
-        let bytes = line
-            .bytes
-            .strip_prefix(b"\xef\xbb\xbf")
-            .unwrap_or(line.bytes);
+        let bytes = line.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line.bytes);
         let mark = line.bytes.len() - bytes.len();
-        let offset = |at: usize| {
-            line.start
-                .saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX))
-        };
+        let offset =
+            |at: usize| line.start.saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX));
         let pieces = line::split(bytes, Row::parse, |parsed| match parsed {
             Parsed::Row(row) => row.kind.is_some_and(drift::is_known_type),
             Parsed::NoObject => false,
@@ -85,32 +76,16 @@ impl Reader {
         let is_whole = pieces.len() == 1 && mark == 0;
         for piece in pieces {
             match piece {
-                Piece::Value {
-                    start,
-                    end,
-                    value: Parsed::Row(row),
-                } => {
+                Piece::Value { start, end, value: Parsed::Row(row) } => {
                     let raw = bytes.get(start..end).unwrap_or_default();
                     let place = (offset(start), offset(end));
                     report.rows.push(self.judge(&row, raw, place, is_whole));
                 }
-                Piece::Value {
-                    start,
-                    end,
-                    value: Parsed::NoObject,
-                } => {
-                    report
-                        .rows
-                        .push(invalid(offset(start), offset(end), "no-object"));
+                Piece::Value { start, end, value: Parsed::NoObject } => {
+                    report.rows.push(invalid(offset(start), offset(end), "no-object"));
                 }
-                Piece::NoJson {
-                    start,
-                    end,
-                    category,
-                } => {
-                    report
-                        .rows
-                        .push(invalid(offset(start), offset(end), "no-json"));
+                Piece::NoJson { start, end, category } => {
+                    report.rows.push(invalid(offset(start), offset(end), "no-json"));
                     report.skipped.get_or_insert(Skipped {
                         offset: offset(start),
                         length: u64::try_from(end - start).unwrap_or(u64::MAX),
@@ -135,11 +110,7 @@ impl Reader {
         let version = self.state.version.as_deref().and_then(Version::parse);
         let at = row.timestamp.and_then(|time| date::parse(&time.text()));
         let uuid = row.uuid.map(|uuid| uuid.text());
-        let compat = if is_whole {
-            compat::turn(row, &self.key)
-        } else {
-            None
-        };
+        let compat = if is_whole { compat::turn(row, &self.key) } else { None };
         let is_queue_row = row.is_kind("queue-operation");
         let said = said(row, is_queue_row);
         // Decoded and hashed only where somebody asks: most rows are the agent's.
@@ -178,11 +149,7 @@ impl Reader {
                     at,
                     text: text.clone(),
                 };
-                self.state
-                    .queue
-                    .operate(found, version, self.settings)
-                    .into_iter()
-                    .collect()
+                self.state.queue.operate(found, version, self.settings).into_iter().collect()
             }
             _ => Vec::new(),
         };
@@ -222,15 +189,8 @@ fn said<'a>(row: &'a Row<'a>, is_queue_row: bool) -> Option<std::borrow::Cow<'a,
     if row.is_kind("user") {
         return row.message.content.first_text();
     }
-    let attachment = row
-        .attachment
-        .as_ref()
-        .filter(|_| row.is_kind("attachment"))?;
-    if is(attachment.kind, "queued_command") {
-        attachment.prompt.first_text()
-    } else {
-        None
-    }
+    let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"))?;
+    if is(attachment.kind, "queued_command") { attachment.prompt.first_text() } else { None }
 }
 
 /// Whether there is nothing on a line but white space, as JavaScript has it.
@@ -249,12 +209,7 @@ fn invalid(start: u64, end: u64, rule: &'static str) -> JudgedRow {
         identity: None,
         uuid: None,
         at: None,
-        verdict: Verdict {
-            human: false,
-            class: Class::Invalid,
-            rule,
-            evidence: Evidence::Shape,
-        },
+        verdict: Verdict { human: false, class: Class::Invalid, rule, evidence: Evidence::Shape },
         compat: None,
         text: None::<TextHash>,
         proves: Vec::new(),

@@ -123,12 +123,7 @@ pub(crate) const fn verdict(
         Class::HumanAnswer => settings.answers,
         _ => false,
     };
-    Verdict {
-        human,
-        class,
-        rule,
-        evidence,
-    }
+    Verdict { human, class, rule, evidence }
 }
 
 fn when(condition: bool, class: Class, evidence: Evidence) -> Found {
@@ -169,22 +164,12 @@ fn system_local_command(row: &Row<'_>, _: &Context<'_>) -> Found {
     }
     let text = row.content.first_text().unwrap_or_default();
     let is_call = shape::echo(&text) == Some(Class::LocalCommand);
-    Some((
-        if is_call {
-            Class::LocalCommand
-        } else {
-            Class::CommandOutput
-        },
-        FirstHand,
-    ))
+    Some((if is_call { Class::LocalCommand } else { Class::CommandOutput }, FirstHand))
 }
 
 /// 4b: typed during a tool call, from 2.1.97 on.
 fn queued_command(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let attachment = row
-        .attachment
-        .as_ref()
-        .filter(|_| row.is_kind("attachment"))?;
+    let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"))?;
     if !is(attachment.kind, "queued_command") {
         return None;
     }
@@ -201,11 +186,8 @@ fn class_of_queued(
         return (Class::Copy, Shape);
     }
     if let Some(mode) = attachment.command_mode.filter(|mode| !mode.is("prompt")) {
-        let class = if mode.is("task-notification") {
-            Class::TaskNotification
-        } else {
-            Class::State
-        };
+        let class =
+            if mode.is("task-notification") { Class::TaskNotification } else { Class::State };
         return (class, FirstHand);
     }
     if attachment.is_meta || row.is_meta {
@@ -270,11 +252,7 @@ fn dialog_answer(row: &Row<'_>, _: &Context<'_>) -> Found {
 fn tool_result(row: &Row<'_>, _: &Context<'_>) -> Found {
     let has_block =
         matches!(&row.message.content, Content::Blocks(blocks) if blocks.has_tool_result);
-    when(
-        has_block || row.has_tool_use_result,
-        Class::ToolResult,
-        FirstHand,
-    )
+    when(has_block || row.has_tool_use_result, Class::ToolResult, FirstHand)
 }
 
 /// The summary quotes what the person said.
@@ -284,9 +262,7 @@ fn compact_summary(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 17, 18, 21, 29.
 fn origin_of_program(row: &Row<'_>, _: &Context<'_>) -> Found {
-    row.origin
-        .and_then(class_of_origin)
-        .map(|class| (class, FirstHand))
+    row.origin.and_then(class_of_origin).map(|class| (class, FirstHand))
 }
 
 /// 17, 18, 21.
@@ -307,11 +283,7 @@ fn scheduled_task(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 19.
 fn hook_text(row: &Row<'_>, _: &Context<'_>) -> Found {
-    when(
-        row.hook_text || is(row.row_source, "hook"),
-        Class::Hook,
-        FirstHand,
-    )
+    when(row.hook_text || is(row.row_source, "hook"), Class::Hook, FirstHand)
 }
 
 /// 8, 10, 11, 18, 19, 20, 29, 30: never a person.
@@ -355,11 +327,7 @@ fn plan_content(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 2: the words are not the person's, the decision to send them is.
 fn suggestion_accepted(row: &Row<'_>, _: &Context<'_>) -> Found {
-    when(
-        is(row.prompt_source, "suggestion_accepted"),
-        Class::Suggestion,
-        FirstHand,
-    )
+    when(is(row.prompt_source, "suggestion_accepted"), Class::Suggestion, FirstHand)
 }
 
 /// 1b, 3, 6, 7, 8, 11, 25, 26, 27, 28.
@@ -370,11 +338,7 @@ fn origin_human(row: &Row<'_>, context: &Context<'_>) -> Found {
     // A command's row carries no prompt source; a person who types the tag does.
     let is_command =
         row.prompt_source.is_none() && shape::echo(context.text()) == Some(Class::HumanCommand);
-    let class = if is_command {
-        Class::HumanCommand
-    } else {
-        class_of_words(&row.message.content)
-    };
+    let class = if is_command { Class::HumanCommand } else { class_of_words(&row.message.content) };
     Some((class, claim(row)))
 }
 
@@ -420,17 +384,8 @@ fn sdk_entrypoint(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 fn no_words(row: &Row<'_>, context: &Context<'_>) -> Found {
     let is_said = row.message.content.has_image()
-        || row
-            .message
-            .content
-            .candidates()
-            .iter()
-            .any(|text| !text.text().trim().is_empty());
-    let class = if context.text.is_some() {
-        Class::Meta
-    } else {
-        Class::Unknown
-    };
+        || row.message.content.candidates().iter().any(|text| !text.text().trim().is_empty());
+    let class = if context.text.is_some() { Class::Meta } else { Class::Unknown };
     when(!is_said, class, Shape)
 }
 
@@ -444,20 +399,12 @@ fn echo_tag(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 17 in versions that say nothing.
 fn notice_tag(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(
-        shape::is_notice(context.text()),
-        Class::TaskNotification,
-        Shape,
-    )
+    when(shape::is_notice(context.text()), Class::TaskNotification, Shape)
 }
 
 /// 21.
 fn agent_message_tag(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(
-        shape::is_message_of_agent(context.text()),
-        Class::Teammate,
-        Shape,
-    )
+    when(shape::is_message_of_agent(context.text()), Class::Teammate, Shape)
 }
 
 /// 13 in versions that say nothing.
@@ -469,29 +416,21 @@ fn interrupt_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 12.
 fn unknown_command(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let may_be = context
-        .version
-        .is_none_or(|version| version < KNOWS_COMMANDS);
+    let may_be = context.version.is_none_or(|version| version < KNOWS_COMMANDS);
     let is_line = may_be && shape::is_unknown_command(context.text()) && !has_prompt_mark(row);
     when(is_line, Class::CommandOutput, Shape)
 }
 
 /// OpenClaw's own prompts, in versions without an entrypoint.
 fn openclaw_prompt(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(
-        shape::is_prompt_of_openclaw(context.text()),
-        Class::SdkPrompt,
-        Shape,
-    )
+    when(shape::is_prompt_of_openclaw(context.text()), Class::SdkPrompt, Shape)
 }
 
 // User rows: version and neighbours.
 
 /// The bare row that newer versions write before a compaction.
 fn compact_call(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let marks = context
-        .version
-        .is_some_and(|version| version >= MARKS_PROMPTS);
+    let marks = context.version.is_some_and(|version| version >= MARKS_PROMPTS);
     let is_call = marks && !has_prompt_mark(row) && shape::is_compact_call(context.text());
     when(is_call, Class::LocalCommand, Shape)
 }
@@ -512,12 +451,7 @@ fn no_thinking_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 25.
 fn host_of_person(row: &Row<'_>, _: &Context<'_>) -> Found {
-    const HOSTS: [&str; 4] = [
-        "claude-desktop",
-        "claude-vscode",
-        "remote_mobile",
-        "remote_cowork",
-    ];
+    const HOSTS: [&str; 4] = ["claude-desktop", "claude-vscode", "remote_mobile", "remote_cowork"];
     let is_host = HOSTS.iter().any(|host| is(row.entrypoint, host));
     when(is_host, class_of_words(&row.message.content), Default)
 }
@@ -578,16 +512,11 @@ pub(crate) fn class_of_words(content: &Content<'_>) -> Class {
 
 /// How much a person's mark is worth: under an SDK's entrypoint a host wrote it.
 fn claim(row: &Row<'_>) -> Evidence {
-    if is_sdk_entrypoint(row) {
-        Claimed
-    } else {
-        FirstHand
-    }
+    if is_sdk_entrypoint(row) { Claimed } else { FirstHand }
 }
 
 fn is_sdk_entrypoint(row: &Row<'_>) -> bool {
-    row.entrypoint
-        .is_some_and(|entrypoint| entrypoint.beginning(16).starts_with("sdk-"))
+    row.entrypoint.is_some_and(|entrypoint| entrypoint.beginning(16).starts_with("sdk-"))
 }
 
 /// What stands on prompts and never on echoes of commands, shell lines and interrupts.

@@ -33,27 +33,17 @@ const SENTENCES: [(&str, Class); 2] = [
 ];
 
 /// Tags of notices; the program writes more tags inside.
-const NOTICES: [&str; 3] = [
-    "<task-notification>",
-    "<agent-notification>",
-    "<bash-notification>",
-];
+const NOTICES: [&str; 3] = ["<task-notification>", "<agent-notification>", "<bash-notification>"];
 
 /// Tags of other agents' messages, whose opening tag may carry attributes.
-const MESSAGES: [&str; 3] = [
-    "<teammate-message",
-    "<agent-message",
-    "<cross-session-message",
-];
+const MESSAGES: [&str; 3] = ["<teammate-message", "<agent-message", "<cross-session-message"];
 
 /// What stands before the tag of another agent's message in newer versions.
 const PREAMBLE: &str = "Another Claude session sent a message:";
 
 /// The mark that Claude Code writes where a person pressed Esc; never more words than this.
-const INTERRUPTS: [&str; 2] = [
-    "[Request interrupted by user]",
-    "[Request interrupted by user for tool use]",
-];
+const INTERRUPTS: [&str; 2] =
+    ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
 /// What a tool result with a person's answer begins with.
 const ANSWERS: [&str; 4] = [

@@ -25,9 +25,7 @@ impl Version {
         let whole = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
         let (major, minor) = (whole(parts.next())?, whole(parts.next())?);
         let patch = parts.next()?;
-        let digits = patch
-            .find(|c: char| !c.is_ascii_digit())
-            .and_then(|end| patch.get(..end));
+        let digits = patch.find(|c: char| !c.is_ascii_digit()).and_then(|end| patch.get(..end));
         Some(Self(major, minor, digits.unwrap_or(patch).parse().ok()?))
     }
 }

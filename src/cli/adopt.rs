@@ -51,7 +51,7 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
     let mut adopted = Vec::new();
     for session in &sessions {
         let now = SystemClock.now();
-        let link = link(&disk, session, &agent, args.from == From::Start, now)?;
+        let link = link(&disk, session, &agent, args.from == From::Start)?;
         let created = log.adopt(&link, now)?.created;
         adopted.push((link, created));
     }

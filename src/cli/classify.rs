@@ -93,7 +93,7 @@ fn print_summary(
         counts
             .iter()
             .map(|(class, (rows, human))| {
-                (class.as_str().to_owned(), json!({ "rows": rows, "human": human }))
+                (class.name().to_owned(), json!({ "rows": rows, "human": human }))
             })
             .collect::<serde_json::Map<_, _>>()
             .into()
@@ -107,7 +107,7 @@ fn print_summary(
     let mut table =
         Table::new(&[("CLASS", Align::Left), ("ROWS", Align::Right), ("HUMAN", Align::Right)]);
     for (class, (rows, human)) in total {
-        table.row(vec![class.as_str().to_owned(), rows.to_string(), human.to_string()]);
+        table.row(vec![class.name().to_owned(), rows.to_string(), human.to_string()]);
     }
     context.out.text(&table.render())?;
     let human: u64 = total.values().map(|(_, human)| human).sum();
@@ -232,9 +232,9 @@ pub(super) fn verdict_json(row: &JudgedRow) -> Value {
         "offset": row.start,
         "length": row.end - row.start,
         "human": row.verdict.human,
-        "class": row.verdict.class.as_str(),
+        "class": row.verdict.class.name(),
         "rule": row.verdict.rule,
-        "evidence": row.verdict.evidence.as_str(),
+        "evidence": row.verdict.evidence.name(),
         "uuid": row.uuid,
         "at": row.at,
     })
@@ -243,7 +243,7 @@ pub(super) fn verdict_json(row: &JudgedRow) -> Value {
 /// The form of a verdict for people.
 pub(super) fn verdict_line(row: &JudgedRow) -> String {
     let mark = if row.verdict.human { "●" } else { " " };
-    let (class, evidence) = (row.verdict.class.as_str(), row.verdict.evidence.as_str());
+    let (class, evidence) = (row.verdict.class.name(), row.verdict.evidence.name());
     format!("{:>10} {mark} {class:<17} {evidence:<10} {}", row.start, row.verdict.rule)
 }
 

@@ -56,7 +56,7 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
 fn link_json(report: &LinkReport, explain: bool) -> Value {
     let link = &report.link;
     let rows: serde_json::Map<String, Value> =
-        report.rows.iter().map(|(class, count)| (class.as_str().to_owned(), json!(count))).collect();
+        report.rows.iter().map(|(class, count)| (class.name().to_owned(), json!(count))).collect();
     let mut value = json!({
         "sessionKey": link.id.session_key,
         "agentId": link.id.agent_id,

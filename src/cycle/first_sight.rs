@@ -52,16 +52,12 @@ impl Cycle<'_> {
             cursor.position = row_start(file, marker)?;
             past = self.look_back(file, cursor.position)?;
             let untimed = (cursor.position > 0).then_some(link.created_at);
-            cursor.floor = past
-                .floor
-                .or(untimed.map(|at| at.plus_ms(-FLOOR_MARGIN_MS)));
+            cursor.floor = past.floor.or(untimed.map(|at| at.plus_ms(-FLOOR_MARGIN_MS)));
             cursor.mark = Some(probe::mark(file, cursor.position, self.key)?);
         }
         cursor.reader = past.reader;
         cursor.last_uuid = past.last_uuid;
-        let source = self
-            .journal
-            .add_source(&link.id, &link.source_key(), &cursor)?;
+        let source = self.journal.add_source(&link.id, &link.source_key(), &cursor)?;
         self.journal.learn(source.link, &past.identities)?;
         Ok((source, cursor))
     }
@@ -95,24 +91,14 @@ impl Cycle<'_> {
                 next = window.to;
             }
             let floor = last_at.map(|at| at.plus_ms(-FLOOR_MARGIN_MS));
-            let reached = from == 0
-                || first_at
-                    .zip(floor)
-                    .is_some_and(|(first, floor)| first < floor);
+            let reached =
+                from == 0 || first_at.zip(floor).is_some_and(|(first, floor)| first < floor);
             if reached || reach >= LOOK_BACK_LIMIT {
                 let above =
                     |at: Option<Timestamp>| floor.zip(at).is_none_or(|(floor, at)| at >= floor);
-                let identities = timed
-                    .into_iter()
-                    .filter(|(at, _)| above(*at))
-                    .map(|(_, id)| id)
-                    .collect();
-                return Ok(Past {
-                    reader: reader.into_state(),
-                    floor,
-                    identities,
-                    last_uuid,
-                });
+                let identities =
+                    timed.into_iter().filter(|(at, _)| above(*at)).map(|(_, id)| id).collect();
+                return Ok(Past { reader: reader.into_state(), floor, identities, last_uuid });
             }
             reach *= 2;
         }

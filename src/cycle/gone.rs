@@ -26,11 +26,7 @@ impl Cycle<'_> {
             Some(known) => known,
             None => {
                 let cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
-                (
-                    self.journal
-                        .add_source(&link.id, &link.source_key(), &cursor)?,
-                    cursor,
-                )
+                (self.journal.add_source(&link.id, &link.source_key(), &cursor)?, cursor)
             }
         };
         report.outcome = Outcome::Missing;
@@ -44,28 +40,17 @@ impl Cycle<'_> {
         cursor.missed_at = Some(now);
         self.journal.save_cursor(source, &cursor)?;
         let session = &link.id.session_key;
-        self.observer.observe(&Fact::Missing {
-            session,
-            path,
-            misses: cursor.misses,
-        });
+        self.observer.observe(&Fact::Missing { session, path, misses: cursor.misses });
         if cursor.misses < self.rules.misses {
             return Ok(Progress::Done);
         }
         let cause = cause(self.disk, link, path, &cursor, self.key);
         let word = cause.to_string();
-        self.observer.observe(&Fact::Gone {
-            session,
-            path,
-            cause: &word,
-        });
+        self.observer.observe(&Fact::Gone { session, path, cause: &word });
         match cause {
             Cause::StoreGone => {
                 report.outcome = Outcome::StoreGone;
-                report.error = Some(format!(
-                    "the Claude folder of {} is missing",
-                    path.display()
-                ));
+                report.error = Some(format!("the Claude folder of {} is missing", path.display()));
                 Ok(Progress::Done)
             }
             Cause::Moved(to) => self.moved(link, &to, report),
@@ -88,15 +73,12 @@ impl Cycle<'_> {
     /// Follows a file to its new path; its content goes on, so no event.
     fn moved(&mut self, link: &Link, to: &Path, report: &mut LinkReport) -> Result<Progress> {
         let Some(ref_json) = file_ref(to) else {
-            report.error = Some(format!(
-                "{} is no UTF-8 path and cannot be followed",
-                to.display()
-            ));
+            report.error =
+                Some(format!("{} is no UTF-8 path and cannot be followed", to.display()));
             return Ok(Progress::Done);
         };
         report.outcome = Outcome::Moved;
-        self.log
-            .repoint(&link.id, &link.source_key(), &ref_json, self.clock.now())?;
+        self.log.repoint(&link.id, &link.source_key(), &ref_json, self.clock.now())?;
         killpoint::pass(KillPoint::MoveCommitted);
         // The next pass finds the link's source under its new key.
         Ok(Progress::Behind)

@@ -86,11 +86,7 @@ impl Cycle<'_> {
         self.forget_old_links()?;
         let mut report = CycleReport::default();
         let mut waiting = VecDeque::new();
-        let filter = if self.rules.unwatched {
-            LinkFilter::All
-        } else {
-            LinkFilter::Watched
-        };
+        let filter = if self.rules.unwatched { LinkFilter::All } else { LinkFilter::Watched };
         for link in self.log.links(filter)? {
             waiting.push_back(report.links.len());
             report.links.push(LinkReport::new(link));
@@ -151,9 +147,7 @@ impl Cycle<'_> {
         let Some(path) = link.path() else {
             report.outcome = Outcome::Refused;
             report.error = Some("the link names no file".to_owned());
-            self.observer.observe(&Fact::Refused {
-                session: &link.id.session_key,
-            });
+            self.observer.observe(&Fact::Refused { session: &link.id.session_key });
             return Ok(Progress::Done);
         };
         let known = self.known(link)?;
@@ -169,9 +163,7 @@ impl Cycle<'_> {
             Err(OpenError::Outside) => {
                 report.outcome = Outcome::Refused;
                 report.error = Some(format!("{} is in no Claude folder", path.display()));
-                self.observer.observe(&Fact::Refused {
-                    session: &link.id.session_key,
-                });
+                self.observer.observe(&Fact::Refused { session: &link.id.session_key });
                 return Ok(Progress::Done);
             }
             Err(OpenError::Unreadable(error)) => {

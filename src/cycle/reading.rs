@@ -50,10 +50,7 @@ impl Cycle<'_> {
             }
             probe::Outcome::Grown => {}
             probe::Outcome::Rewritten => {
-                self.observer.observe(&Fact::Rewritten {
-                    session: &link.id.session_key,
-                    path,
-                });
+                self.observer.observe(&Fact::Rewritten { session: &link.id.session_key, path });
                 cursor = begin_again(&cursor, stat)?;
                 self.journal.save_cursor(source, &cursor)?;
                 killpoint::pass(KillPoint::GenerationCommitted);
@@ -70,10 +67,7 @@ impl Cycle<'_> {
         };
         if scan.rest == Rest::Oversized {
             report.outcome = Outcome::Waiting;
-            self.observer.observe(&Fact::RowWaiting {
-                path,
-                offset: scan.after.position,
-            });
+            self.observer.observe(&Fact::RowWaiting { path, offset: scan.after.position });
         }
         let behind = scan.rest == Rest::More;
         if let Some(intent) = scan.intent {
@@ -89,19 +83,12 @@ impl Cycle<'_> {
                 self.move_marker(link, file, scan.after.position, report)?;
             }
         }
-        Ok(if behind {
-            Progress::Behind
-        } else {
-            Progress::Done
-        })
+        Ok(if behind { Progress::Behind } else { Progress::Done })
     }
 
     /// Scans, classifies and filters: one window, or, of a file that is read again, all windows up
     /// to where it ended when that was found out. `None` where the file changed meanwhile.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the means of one step, each used once"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the means of one step, each used once")]
     fn scan(
         &self,
         link: &Link,
@@ -112,13 +99,8 @@ impl Cycle<'_> {
         cursor: &SourceCursor,
         report: &mut LinkReport,
     ) -> Result<Option<Scan>, Failure> {
-        let own_texts = self
-            .journal
-            .recent(&link.id.session_key, self.rules.own_texts)?;
-        let history = cursor.reading_again.map(|until| History {
-            until,
-            floor: cursor.floor,
-        });
+        let own_texts = self.journal.recent(&link.id.session_key, self.rules.own_texts)?;
+        let history = cursor.reading_again.map(|until| History { until, floor: cursor.floor });
         let echoes = Echoes::new(self.rules.echo, own_texts);
         let mut sift = Sift::new(self.journal, source.link, echoes, stat.modified, history);
         let mut reader = Reader::new(self.key, self.rules.classify, cursor.reader.clone());
@@ -176,11 +158,7 @@ impl Cycle<'_> {
             excused,
             after: after.clone(),
         });
-        Ok(Some(Scan {
-            rest: window.rest,
-            after,
-            intent,
-        }))
+        Ok(Some(Scan { rest: window.rest, after, intent }))
     }
 
     /// Tells the observer what a line holds that a person should know.
@@ -188,9 +166,9 @@ impl Cycle<'_> {
         if let Some(skipped) = &judged.skipped {
             self.observer.observe(&Fact::RowSkipped {
                 path,
-                offset: skipped.start,
+                offset: skipped.offset,
                 length: skipped.length,
-                category: skipped.category,
+                category: skipped.category.name(),
             });
         }
         for drift in judged.rows.iter().flat_map(|row| &row.drift) {

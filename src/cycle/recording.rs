@@ -31,8 +31,7 @@ impl Cycle<'_> {
         // The file may be gone or another: it is asked only whether a marker fits it.
         let path = self.log.link(&id)?.and_then(|link| link.path());
         let file = path.and_then(|path| self.disk.open(&path).ok());
-        self.carry_out(open.source, &open.intent, file.as_deref())
-            .map(drop)
+        self.carry_out(open.source, &open.intent, file.as_deref()).map(drop)
     }
 
     pub(super) fn record(
@@ -50,10 +49,8 @@ impl Cycle<'_> {
             Some(recorded) => {
                 report.turns += recorded.turns;
                 report.event = recorded.sequence.or(report.event);
-                report.marker_after = self
-                    .log
-                    .link(&report.link.id)?
-                    .and_then(|link| link.marker());
+                report.marker_after =
+                    self.log.link(&report.link.id)?.and_then(|link| link.marker());
             }
         }
         Ok(())
@@ -70,10 +67,7 @@ impl Cycle<'_> {
         let mut ahead = Ahead::Unseen;
         let mut linked = None;
         let recorded = loop {
-            match self
-                .log
-                .record_window(intent, linked.as_deref(), ahead, self.clock.now())?
-            {
+            match self.log.record_window(intent, linked.as_deref(), ahead, self.clock.now())? {
                 WindowOutcome::LinkedNeeded => linked = Some(self.linked_rows(file)),
                 WindowOutcome::Recorded(recorded) => break recorded,
                 WindowOutcome::MarkerAhead(marker) => ahead = look_ahead(file, marker),
@@ -86,17 +80,10 @@ impl Cycle<'_> {
         killpoint::pass(KillPoint::EventCommitted);
         let session = &intent.session_key;
         if let Some(sequence) = recorded.sequence {
-            self.observer.observe(&Fact::Recorded {
-                session,
-                sequence,
-                turns: recorded.turns,
-            });
+            self.observer.observe(&Fact::Recorded { session, sequence, turns: recorded.turns });
         }
         if recorded.unplaced > 0 {
-            self.observer.observe(&Fact::Unplaced {
-                session,
-                events: recorded.unplaced,
-            });
+            self.observer.observe(&Fact::Unplaced { session, events: recorded.unplaced });
         }
         self.journal.apply(source, intent, recorded.newest_seen)?;
         killpoint::pass(KillPoint::IntentApplied);
@@ -118,10 +105,7 @@ impl Cycle<'_> {
         let mut ahead = Ahead::Unseen;
         let source = link.source_key();
         loop {
-            match self
-                .log
-                .move_marker(&link.id, &source, to, ahead, self.clock.now())?
-            {
+            match self.log.move_marker(&link.id, &source, to, ahead, self.clock.now())? {
                 MarkerOutcome::Moved => {
                     report.marker_after = Some(to);
                     return Ok(());
@@ -142,8 +126,7 @@ impl Cycle<'_> {
     /// The countable rows of the linked file as it is now, in file order; none where it cannot be
     /// read.
     fn linked_rows(&self, file: Option<&dyn Transcript>) -> Vec<CountableRow> {
-        file.and_then(|file| self.countable_rows(file).ok())
-            .unwrap_or_default()
+        file.and_then(|file| self.countable_rows(file).ok()).unwrap_or_default()
     }
 
     fn countable_rows(&self, file: &dyn Transcript) -> io::Result<Vec<CountableRow>> {
@@ -191,9 +174,5 @@ fn look_ahead(file: Option<&dyn Transcript>, marker: u64) -> Ahead {
     let fits = file.is_some_and(|file| {
         marker == 0 || read_range(file, before, marker).is_ok_and(|bytes| bytes == b"\n")
     });
-    if fits {
-        Ahead::Keep(marker)
-    } else {
-        Ahead::Replace(marker)
-    }
+    if fits { Ahead::Keep(marker) } else { Ahead::Replace(marker) }
 }

@@ -149,10 +149,7 @@ impl<'a> Sift<'a> {
         let is_history = self.history.is_some_and(|history| {
             let time = row.at.or(self.last_at);
             line.start < history.until
-                && history
-                    .floor
-                    .zip(time)
-                    .is_some_and(|(floor, time)| time < floor)
+                && history.floor.zip(time).is_some_and(|(floor, time)| time < floor)
         });
         let echo = row.human && !is_history && self.echoes.excuses(row.evidence, row.text, at);
         if echo {

@@ -115,9 +115,7 @@ impl World {
 
     /// A row that looks typed, without any mark.
     fn unmarked(&mut self, text: &str) -> String {
-        self.row(&format!(
-            r#""message":{{"role":"user","content":"{text}"}}"#
-        ))
+        self.row(&format!(r#""message":{{"role":"user","content":"{text}"}}"#))
     }
 
     /// A row that a program wrote.
@@ -167,9 +165,7 @@ impl World {
             .map(|event| {
                 let payload: serde_json::Value =
                     serde_json::from_str(event.payload_json.as_deref().unwrap()).unwrap();
-                payload
-                    .get("turns")
-                    .map_or(1, |turns| turns.as_u64().unwrap())
+                payload.get("turns").map_or(1, |turns| turns.as_u64().unwrap())
             })
             .sum()
     }
@@ -187,10 +183,7 @@ fn typed_rows_are_recorded_once_and_history_never() {
     let rows = world.machine() + &world.typed() + &world.machine() + &world.typed();
     world.disk.append(PATH, rows.as_bytes());
     let report = world.cycle();
-    assert_eq!(
-        (report.links[0].turns, report.events.len(), world.turns()),
-        (2, 1, 2)
-    );
+    assert_eq!((report.links[0].turns, report.events.len(), world.turns()), (2, 1, 2));
     let link = world.link().unwrap();
     assert_eq!(link.marker(), Some(world.disk.read(PATH).len() as u64));
     assert_eq!(report.links[0].marker_after, link.marker());
@@ -257,9 +250,7 @@ fn with_next_cycle_a_cycle_reads_one_window() {
 fn a_rewritten_file_counts_only_what_is_new_in_it() {
     let rewrites: [(&str, fn(&MemoryDisk, &str)); 2] = [
         ("in place", |disk, rows| disk.rewrite(PATH, rows.as_bytes())),
-        ("by another file", |disk, rows| {
-            disk.replace(PATH, rows.as_bytes())
-        }),
+        ("by another file", |disk, rows| disk.replace(PATH, rows.as_bytes())),
     ];
     for (how, rewrite) in rewrites {
         let mut world = World::adopted();
@@ -274,11 +265,7 @@ fn a_rewritten_file_counts_only_what_is_new_in_it() {
         rewrite(&world.disk, &rows);
         assert_eq!(world.outcome(), Outcome::Rewritten, "{how}");
         assert_eq!(world.turns(), 2, "{how}");
-        assert_eq!(
-            world.link().unwrap().marker(),
-            Some(rows.len() as u64),
-            "{how}"
-        );
+        assert_eq!(world.link().unwrap().marker(), Some(rows.len() as u64), "{how}");
         let row = world.typed();
         world.disk.append(PATH, row.as_bytes());
         world.cycle();
@@ -313,9 +300,7 @@ fn the_same_content_in_another_file_goes_on() {
     world.cycle();
     let content = world.disk.read(PATH);
     let row = world.typed();
-    world
-        .disk
-        .replace(PATH, &[content, row.into_bytes()].concat());
+    world.disk.replace(PATH, &[content, row.into_bytes()].concat());
     assert_eq!(world.outcome(), Outcome::Read);
     assert_eq!(world.turns(), 1);
 }
@@ -344,9 +329,7 @@ fn an_own_text_excuses_its_echo_also_when_the_file_is_read_again() {
     let report = world.cycle();
     assert_eq!((report.links[0].echoes, world.turns()), (1, 1));
     let content = world.disk.read(PATH);
-    world
-        .disk
-        .replace(PATH, &[b"\n".to_vec(), content].concat());
+    world.disk.replace(PATH, &[b"\n".to_vec(), content].concat());
     assert_eq!(world.outcome(), Outcome::Rewritten);
     assert_eq!(world.turns(), 1);
 }
@@ -360,18 +343,9 @@ fn a_missing_file_is_reported_after_three_sights_in_a_row() {
     assert_eq!(world.outcome(), Outcome::Missing);
     let report = world.cycle();
     assert_eq!(report.links[0].outcome, Outcome::Deleted);
-    let event = world
-        .log
-        .events(&EventFilter::default(), 9)
-        .unwrap()
-        .events
-        .pop()
-        .unwrap();
+    let event = world.log.events(&EventFilter::default(), 9).unwrap().events.pop().unwrap();
     assert_eq!(event.kind, "upstream_missing");
-    assert_eq!(
-        event.payload_json.as_deref(),
-        Some(r#"{"channel":"claude","cause":"deleted"}"#)
-    );
+    assert_eq!(event.payload_json.as_deref(), Some(r#"{"channel":"claude","cause":"deleted"}"#));
     assert!(world.link().is_none() && world.cycle().links.is_empty());
     assert!(world.journal.links().unwrap().is_empty());
 }
@@ -389,12 +363,7 @@ fn a_file_that_comes_back_resets_the_count_and_a_gone_store_never_counts() {
         assert_ne!(world.outcome(), Outcome::Missing);
     }
     world.disk.set_store_gone(true);
-    for outcome in [
-        Outcome::Missing,
-        Outcome::Missing,
-        Outcome::StoreGone,
-        Outcome::StoreGone,
-    ] {
+    for outcome in [Outcome::Missing, Outcome::Missing, Outcome::StoreGone, Outcome::StoreGone] {
         assert_eq!(world.outcome(), outcome);
     }
     world.disk.set_store_gone(false);

@@ -27,31 +27,19 @@ impl Lock {
         runtime: &Path,
         wait: bool,
     ) -> Result<Self> {
-        let of_state = lock(
-            &state.lock(),
-            wait,
-            &format!("the state folder {}", state.path().display()),
-        )?;
+        let of_state =
+            lock(&state.lock(), wait, &format!("the state folder {}", state.path().display()))?;
         let meta = fs_err::metadata(signal_log)?;
         let name = format!("signal-{}-{}.lock", meta.dev(), meta.ino());
-        let of_log = lock(
-            &runtime.join(name),
-            wait,
-            &format!("the signal log {}", signal_log.display()),
-        )?;
-        Ok(Self {
-            _files: vec![of_state, of_log],
-        })
+        let of_log =
+            lock(&runtime.join(name), wait, &format!("the signal log {}", signal_log.display()))?;
+        Ok(Self { _files: vec![of_state, of_log] })
     }
 }
 
 fn lock(path: &PathBuf, wait: bool, what: &str) -> Result<fs_err::File> {
     create_private(path)?;
-    let mut file = fs_err::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = fs_err::OpenOptions::new().read(true).write(true).mode(0o600).open(path)?;
     match file.file().try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) if wait => file.file().lock()?,
@@ -71,11 +59,6 @@ fn lock(path: &PathBuf, wait: bool, what: &str) -> Result<fs_err::File> {
     }
     file.set_len(0)?;
     file.rewind()?;
-    write!(
-        file,
-        "upstreamd {} with process id {}",
-        env!("CARGO_PKG_VERSION"),
-        std::process::id()
-    )?;
+    write!(file, "upstreamd {} with process id {}", env!("CARGO_PKG_VERSION"), std::process::id())?;
     Ok(file)
 }

@@ -33,13 +33,11 @@ pub struct Schedule {
 }
 
 /// Reads the configuration again, for SIGHUP: what the worker applies, and the new schedule.
-pub type Reload = dyn Fn() -> Result<(Box<dyn FnOnce(&mut Engine) + Send>, Schedule)>;
+pub type Reload<'a> = dyn Fn() -> Result<(Box<dyn FnOnce(&mut Engine) + Send>, Schedule)> + 'a;
 
 /// Runs the daemon until SIGTERM or SIGINT.
-pub fn run(engine: Engine, schedule: Schedule, reload: &Reload) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()?;
+pub fn run(engine: Engine, schedule: Schedule, reload: &Reload<'_>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let signals = signals::listen()?;
     runtime.block_on(serve(engine, schedule, signals, reload))
 }
@@ -49,7 +47,7 @@ async fn serve(
     engine: Engine,
     schedule: Schedule,
     mut signals: mpsc::Receiver<Signal>,
-    reload: &Reload,
+    reload: &Reload<'_>,
 ) -> Result<()> {
     let started = Instant::now();
     info!(version = env!("CARGO_PKG_VERSION"), signal_log = %engine.signal_log().display(), "Started.");
@@ -130,10 +128,7 @@ impl Cycles {
         }
         let mut every = interval_at(next, schedule.every);
         every.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        Self {
-            first: (first >= now).then(|| interval_at(first, schedule.every)),
-            every,
-        }
+        Self { first: (first >= now).then(|| interval_at(first, schedule.every)), every }
     }
 
     async fn tick(&mut self) {

@@ -28,19 +28,17 @@ pub(super) fn listen() -> Result<mpsc::Receiver<Signal>> {
     }
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
     let (send, receive) = mpsc::channel(8);
-    std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            for signal in signals.forever() {
-                let meaning = match signal {
-                    SIGHUP => Signal::Reload,
-                    SIGUSR1 => Signal::Status,
-                    _ => Signal::Stop,
-                };
-                if send.blocking_send(meaning).is_err() {
-                    return;
-                }
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for signal in signals.forever() {
+            let meaning = match signal {
+                SIGHUP => Signal::Reload,
+                SIGUSR1 => Signal::Status,
+                _ => Signal::Stop,
+            };
+            if send.blocking_send(meaning).is_err() {
+                return;
             }
-        })?;
+        }
+    })?;
     Ok(receive)
 }

@@ -38,12 +38,7 @@ pub(super) struct Done {
 
 impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            links,
-            events,
-            troubled,
-            took,
-        } = self;
+        let Self { links, events, troubled, took } = self;
         write!(
             f,
             "{links} links, {events} events, {troubled} in trouble, last pass {} ms",
@@ -78,29 +73,27 @@ impl Worker {
         let (done, outcomes) = mpsc::channel(JOBS);
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name("work".to_owned())
-            .spawn(move || {
-                while let Some(job) = to_do.blocking_recv() {
-                    if of_thread.stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let outcome = match job {
-                        Job::FirstPass => {
-                            Outcome::Cycle(cycle(&mut engine, &of_thread, Reach::OnePass))
-                        }
-                        Job::Cycle => Outcome::Cycle(cycle(&mut engine, &of_thread, Reach::ToEnd)),
-                        Job::Prune => Outcome::Prune(engine.prune()),
-                        Job::Change(change) => {
-                            change(&mut engine);
-                            Outcome::Change
-                        }
-                    };
-                    if done.blocking_send(outcome).is_err() {
-                        return;
-                    }
+        std::thread::Builder::new().name("work".to_owned()).spawn(move || {
+            while let Some(job) = to_do.blocking_recv() {
+                if of_thread.stop.load(Ordering::Relaxed) {
+                    return;
                 }
-            })?;
+                let outcome = match job {
+                    Job::FirstPass => {
+                        Outcome::Cycle(cycle(&mut engine, &of_thread, Reach::OnePass))
+                    }
+                    Job::Cycle => Outcome::Cycle(cycle(&mut engine, &of_thread, Reach::ToEnd)),
+                    Job::Prune => Outcome::Prune(engine.prune()),
+                    Job::Change(change) => {
+                        change(&mut engine);
+                        Outcome::Change
+                    }
+                };
+                if done.blocking_send(outcome).is_err() {
+                    return;
+                }
+            }
+        })?;
         let worker = Self {
             jobs: Some(jobs),
             outcomes,
@@ -119,11 +112,7 @@ impl Worker {
         if is_cycle && self.cycle_pending {
             return;
         }
-        if self
-            .jobs
-            .as_ref()
-            .is_some_and(|jobs| jobs.try_send(job).is_ok())
-        {
+        if self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok()) {
             self.pending += 1;
             self.cycle_pending |= is_cycle;
         }
@@ -168,11 +157,7 @@ fn cycle(engine: &mut Engine, shared: &Shared, reach: Reach) -> Result<Done> {
     Ok(Done {
         links: report.links.len(),
         events: report.events.len(),
-        troubled: report
-            .links
-            .iter()
-            .filter(|link| link.error.is_some())
-            .count(),
+        troubled: report.links.iter().filter(|link| link.error.is_some()).count(),
         took: started.elapsed(),
     })
 }

@@ -58,10 +58,7 @@ impl MemoryDisk {
 
     /// The content of a file.
     pub(crate) fn read(&self, path: &str) -> Vec<u8> {
-        self.0.borrow().files[Path::new(path)]
-            .borrow()
-            .bytes
-            .clone()
+        self.0.borrow().files[Path::new(path)].borrow().bytes.clone()
     }
 
     /// Takes the whole store away, or brings it back.
@@ -74,12 +71,10 @@ impl MemoryDisk {
         state.ticks += 1;
         state.next_inode += 1;
         let (ticks, inode) = (state.ticks, state.next_inode);
-        let file = state.files.entry(path.into()).or_insert_with(|| {
-            Rc::new(RefCell::new(Content {
-                inode,
-                ..Content::default()
-            }))
-        });
+        let file = state
+            .files
+            .entry(path.into())
+            .or_insert_with(|| Rc::new(RefCell::new(Content { inode, ..Content::default() })));
         let mut content = file.borrow_mut();
         content.changed = ticks;
         change(&mut content.bytes);
@@ -104,10 +99,7 @@ impl Disk for MemoryDisk {
         state
             .files
             .keys()
-            .map(|path| SessionFile {
-                path: path.clone(),
-                thread_id: thread(path),
-            })
+            .map(|path| SessionFile { path: path.clone(), thread_id: thread(path) })
             .collect()
     }
 

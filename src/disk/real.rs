@@ -42,11 +42,9 @@ impl RealDisk {
 
     /// The Claude folder whose path, real path or `projects` folder holds this path.
     fn root_of(&self, path: &Path) -> Option<&PathBuf> {
-        self.roots.iter().find(|root| {
-            prefixes(root)
-                .iter()
-                .any(|(prefix, _)| path.starts_with(prefix))
-        })
+        self.roots
+            .iter()
+            .find(|root| prefixes(root).iter().any(|(prefix, _)| path.starts_with(prefix)))
     }
 }
 
@@ -90,10 +88,7 @@ impl Disk for RealDisk {
                 OpenError::Outside
             });
         };
-        if rest
-            .components()
-            .any(|part| !matches!(part, Component::Normal(_)))
-        {
+        if rest.components().any(|part| !matches!(part, Component::Normal(_))) {
             return Err(OpenError::Outside);
         }
         let mut options = OpenOptions::new();
@@ -102,11 +97,7 @@ impl Disk for RealDisk {
             Ok(file) => {
                 let file = file.into_std();
                 let meta = file.metadata().map_err(OpenError::Unreadable)?;
-                if meta.is_file() {
-                    Ok(Box::new(RealFile(file)))
-                } else {
-                    Err(OpenError::Missing)
-                }
+                if meta.is_file() { Ok(Box::new(RealFile(file))) } else { Err(OpenError::Missing) }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(OpenError::Missing),
             // cap-std's word for a link that leads out has no errno of its own.
@@ -121,11 +112,8 @@ impl Disk for RealDisk {
     }
 
     fn sessions(&self) -> Vec<SessionFile> {
-        let mut found: Vec<SessionFile> = self
-            .roots
-            .iter()
-            .flat_map(|root| sessions_below(&root.join("projects")))
-            .collect();
+        let mut found: Vec<SessionFile> =
+            self.roots.iter().flat_map(|root| sessions_below(&root.join("projects"))).collect();
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found.dedup();
         found
@@ -134,13 +122,9 @@ impl Disk for RealDisk {
     fn store(&self, path: &Path) -> Store {
         let root = self.root_of(path);
         let projects = root.map(|root| root.join("projects"));
-        let meta = projects
-            .as_ref()
-            .and_then(|projects| fs_err::metadata(projects).ok());
+        let meta = projects.as_ref().and_then(|projects| fs_err::metadata(projects).ok());
         Store {
-            present: projects
-                .as_ref()
-                .is_some_and(|projects| fs_err::read_dir(projects).is_ok()),
+            present: projects.as_ref().is_some_and(|projects| fs_err::read_dir(projects).is_ok()),
             device: meta.map(|meta| meta.dev()),
             has_sessions: projects.is_some_and(|projects| !sessions_below(&projects).is_empty()),
             cleaned_at: root.and_then(|root| modified(&root.join(".last-cleanup"))),
@@ -179,11 +163,7 @@ fn sessions_below(projects: &Path) -> Vec<SessionFile> {
 
 fn folder(path: &Path) -> Vec<PathBuf> {
     fs_err::read_dir(path)
-        .map(|entries| {
-            entries
-                .filter_map(|entry| Some(entry.ok()?.path()))
-                .collect()
-        })
+        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
         .unwrap_or_default()
 }
 

@@ -51,11 +51,7 @@ impl Echoes {
     /// Compares with these texts.
     #[must_use]
     pub const fn new(mode: Mode, texts: Vec<OwnText>) -> Self {
-        Self {
-            mode,
-            texts,
-            used: Vec::new(),
-        }
+        Self { mode, texts, used: Vec::new() }
     }
 
     /// Whether a row that our rule counts is an echo; an own text that excuses it is used up.
@@ -122,16 +118,10 @@ mod tests {
             (vec![("continue", minute, Evidence::Default)], vec![true]),
             (vec![("continue", minute, Evidence::Claimed)], vec![true]),
             (vec![("continue", minute, Evidence::FirstHand)], vec![false]),
-            (
-                vec![("continue", 11 * minute, Evidence::Default)],
-                vec![false],
-            ),
+            (vec![("continue", 11 * minute, Evidence::Default)], vec![false]),
             (vec![("Continue", minute, Evidence::Default)], vec![false]),
             (
-                vec![
-                    ("continue", 1, Evidence::Shape),
-                    ("continue", 2, Evidence::Shape),
-                ],
+                vec![("continue", 1, Evidence::Shape), ("continue", 2, Evidence::Shape)],
                 vec![true, false],
             ),
             (

@@ -3,10 +3,7 @@
 /// Trims, and turns every run of JavaScript white space into one space (facts: gateway §3).
 #[must_use]
 pub fn normalise(text: &str) -> String {
-    text.split(is_js_space)
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    text.split(is_js_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// White space as JavaScript's `\s` has it: with U+FEFF, without U+0085.
@@ -22,10 +19,7 @@ mod tests {
 
     #[test]
     fn white_space_is_javascripts() {
-        assert_eq!(
-            normalise("\u{feff} Echo\t\u{a0}me\u{2028}\nplease. "),
-            "Echo me please."
-        );
+        assert_eq!(normalise("\u{feff} Echo\t\u{a0}me\u{2028}\nplease. "), "Echo me please.");
         assert_eq!(normalise("a\u{85}b"), "a\u{85}b");
         assert_eq!(normalise(" \u{3000}"), "");
     }

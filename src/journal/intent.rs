@@ -94,13 +94,7 @@ impl Journal {
         rows.into_iter()
             .map(|(link, id, body)| {
                 let intent = self.parse(&body, "an intent")?;
-                Ok(OpenIntent {
-                    source: SourceRow {
-                        link: LinkRow(link),
-                        id,
-                    },
-                    intent,
-                })
+                Ok(OpenIntent { source: SourceRow { link: LinkRow(link), id }, intent })
             })
             .collect()
     }
@@ -120,34 +114,19 @@ impl Journal {
         intent: &Intent,
         seen: Sequence,
     ) -> Result<SourceCursor> {
-        let after = SourceCursor {
-            seen,
-            ..intent.after.clone()
-        };
+        let after = SourceCursor { seen, ..intent.after.clone() };
         let cursor = to_json(&after)?;
         let path = self.path.clone();
         let error = |e| Error::database("apply an intent", &path, e);
         let tx = self.conn.transaction().map_err(error)?;
-        tx.execute(
-            "UPDATE sources SET cursor = ? WHERE source_id = ?",
-            params![cursor, source.id],
-        )
-        .map_err(error)?;
-        learn(
-            &tx,
-            source.link,
-            intent.rows.iter().map(|row| &row.identity),
-        )
-        .map_err(error)?;
+        tx.execute("UPDATE sources SET cursor = ? WHERE source_id = ?", params![cursor, source.id])
+            .map_err(error)?;
+        learn(&tx, source.link, intent.rows.iter().map(|row| &row.identity)).map_err(error)?;
         for own_text in &intent.excused {
-            tx.execute(
-                "UPDATE own_texts SET used = 1 WHERE own_text_id = ?",
-                [own_text],
-            )
-            .map_err(error)?;
+            tx.execute("UPDATE own_texts SET used = 1 WHERE own_text_id = ?", [own_text])
+                .map_err(error)?;
         }
-        tx.execute("DELETE FROM intents WHERE source_id = ?", [source.id])
-            .map_err(error)?;
+        tx.execute("DELETE FROM intents WHERE source_id = ?", [source.id]).map_err(error)?;
         tx.commit().map_err(error)?;
         Ok(after)
     }

@@ -51,19 +51,13 @@ impl Journal {
         let Some(reading) = sqlite::open_read_only(path)? else {
             return Ok(None);
         };
-        let journal = Self {
-            conn: reading.connection,
-            path: path.to_owned(),
-        };
+        let journal = Self { conn: reading.connection, path: path.to_owned() };
         schema::check(&journal)?;
         Ok(Some(journal))
     }
 
     fn prepared(conn: Connection, path: &Path, key: &HashKey) -> Result<Self> {
-        let mut journal = Self {
-            conn,
-            path: path.to_owned(),
-        };
+        let mut journal = Self { conn, path: path.to_owned() };
         schema::migrate(&mut journal)?;
         schema::check_key(&journal, key)?;
         Ok(journal)

@@ -61,20 +61,15 @@ pub(super) fn migrate(journal: &mut Journal) -> Result<()> {
     if version(journal)? == VERSION {
         return Ok(());
     }
-    let tx = journal
-        .conn
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(error)?;
+    let tx =
+        journal.conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error)?;
     // Read again under the lock: another process may have been first.
-    let from: u32 = tx
-        .query_row("PRAGMA user_version", [], |row| row.get(0))
-        .map_err(error)?;
+    let from: u32 = tx.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(error)?;
     for step in MIGRATIONS.iter().skip(from as usize) {
         tx.execute_batch(step).map_err(error)?;
     }
     if from < VERSION {
-        tx.pragma_update(None, "user_version", VERSION)
-            .map_err(error)?;
+        tx.pragma_update(None, "user_version", VERSION).map_err(error)?;
     }
     tx.commit().map_err(error)?;
     check(journal)
@@ -105,11 +100,7 @@ pub(super) fn check_key(journal: &Journal, key: &HashKey) -> Result<()> {
     let ours = key.text("upstreamd");
     let stored: Option<String> = journal
         .conn
-        .query_row(
-            "SELECT value FROM meta WHERE name = 'key_check'",
-            [],
-            |row| row.get(0),
-        )
+        .query_row("SELECT value FROM meta WHERE name = 'key_check'", [], |row| row.get(0))
         .optional()
         .map_err(|e| journal.error("read the key's check", e))?;
     match stored {

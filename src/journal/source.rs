@@ -43,13 +43,7 @@ impl Journal {
         found
             .map(|(link, id, cursor)| {
                 let cursor = self.parse(&cursor, "a source's cursor")?;
-                Ok((
-                    SourceRow {
-                        link: LinkRow(link),
-                        id,
-                    },
-                    cursor,
-                ))
+                Ok((SourceRow { link: LinkRow(link), id }, cursor))
             })
             .transpose()
     }
@@ -77,8 +71,7 @@ impl Journal {
                 |row| row.get(0),
             )
             .map_err(error)?;
-        tx.execute("DELETE FROM sources WHERE link_id = ?", [link])
-            .map_err(error)?;
+        tx.execute("DELETE FROM sources WHERE link_id = ?", [link]).map_err(error)?;
         tx.execute(
             "INSERT INTO sources (link_id, source_key, cursor) VALUES (?, ?, ?)",
             params![link, key.as_str(), cursor],
@@ -86,10 +79,7 @@ impl Journal {
         .map_err(error)?;
         let id = tx.last_insert_rowid();
         tx.commit().map_err(error)?;
-        Ok(SourceRow {
-            link: LinkRow(link),
-            id,
-        })
+        Ok(SourceRow { link: LinkRow(link), id })
     }
 
     /// Writes a source's cursor.
@@ -108,11 +98,7 @@ impl Journal {
             .execute(
                 "UPDATE sources SET source_key = ?3 WHERE link_id =
                      (SELECT link_id FROM links WHERE session_key = ?1 AND agent_id = ?2)",
-                params![
-                    link.session_key.as_str(),
-                    link.agent_id.as_str(),
-                    key.as_str()
-                ],
+                params![link.session_key.as_str(), link.agent_id.as_str(), key.as_str()],
             )
             .map(drop)
             .map_err(|e| self.error("rename a source", e))
@@ -127,13 +113,7 @@ impl Journal {
                     .query_map([], |row| {
                         let session_key = SessionKey::new(row.get::<_, String>(1)?);
                         let agent_id = AgentId::new(row.get::<_, String>(2)?);
-                        Ok((
-                            LinkRow(row.get(0)?),
-                            LinkId {
-                                session_key,
-                                agent_id,
-                            },
-                        ))
+                        Ok((LinkRow(row.get(0)?), LinkId { session_key, agent_id }))
                     })?
                     .collect()
             })

@@ -20,10 +20,7 @@ const UPSTREAM_KIND: &str = "claude-cli";
 #[must_use]
 pub fn session_key(agent: &AgentId, thread: &ThreadId) -> SessionKey {
     let digest = Sha256::digest(thread.as_str());
-    SessionKey::new(format!(
-        "agent:{agent}:plugin:anthropic:catalog-adopt:claude:{}",
-        hex(&digest)
-    ))
+    SessionKey::new(format!("agent:{agent}:plugin:anthropic:catalog-adopt:claude:{}", hex(&digest)))
 }
 
 /// The session that a person means: a thread id, or a path to its file.
@@ -34,9 +31,7 @@ pub fn find_session(disk: &dyn Disk, wanted: &str) -> Result<SessionFile> {
     if let Some(session) = by_path {
         return Ok(session.clone());
     }
-    let mut by_thread = sessions
-        .iter()
-        .filter(|session| session.thread_id.as_str() == wanted);
+    let mut by_thread = sessions.iter().filter(|session| session.thread_id.as_str() == wanted);
     match (by_thread.next(), by_thread.next()) {
         (Some(session), None) => Ok(session.clone()),
         (Some(one), Some(other)) => Err(Error::Failed(format!(
@@ -61,10 +56,7 @@ pub fn link(
     from_start: bool,
 ) -> Result<NewLink> {
     let ref_json = file_ref(&session.path).ok_or_else(|| {
-        Error::Failed(format!(
-            "{} is no UTF-8 path and cannot be followed",
-            session.path.display()
-        ))
+        Error::Failed(format!("{} is no UTF-8 path and cannot be followed", session.path.display()))
     })?;
     let file = disk.open(&session.path).map_err(|error| {
         Error::Failed(match error {
@@ -77,16 +69,9 @@ pub fn link(
             }
         })
     })?;
-    let offset = if from_start {
-        0
-    } else {
-        row_start(file.as_ref(), file.stat()?.size)?
-    };
+    let offset = if from_start { 0 } else { row_start(file.as_ref(), file.stat()?.size)? };
     Ok(NewLink {
-        id: LinkId {
-            session_key: session_key(agent, &session.thread_id),
-            agent_id: agent.clone(),
-        },
+        id: LinkId { session_key: session_key(agent, &session.thread_id), agent_id: agent.clone() },
         catalog_id: CatalogId::new(CATALOG),
         host_id: HostId::new(LOCAL_HOST),
         thread_id: session.thread_id.clone(),

@@ -47,11 +47,7 @@ impl Link {
     /// The key of the source that the link names.
     #[must_use]
     pub fn source_key(&self) -> SourceKey {
-        SourceKey::of(
-            &self.host_id,
-            &self.thread_id,
-            self.ref_json.as_deref().unwrap_or("null"),
-        )
+        SourceKey::of(&self.host_id, &self.thread_id, self.ref_json.as_deref().unwrap_or("null"))
     }
 
     /// The transcript's path, if the ref names one.

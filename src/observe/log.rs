@@ -33,22 +33,13 @@ impl LogObserver {
 impl Observer for LogObserver {
     fn observe(&self, fact: &Fact<'_>) {
         match *fact {
-            Fact::Recorded {
-                session,
-                sequence,
-                turns,
-            } => {
+            Fact::Recorded { session, sequence, turns } => {
                 info!(%session, %sequence, turns, "Recorded a person's turns.");
             }
             Fact::Rewritten { session, path } => {
                 info!(%session, path = %path.display(), "The transcript was rewritten; reading it again.");
             }
-            Fact::RowSkipped {
-                path,
-                offset,
-                length,
-                category,
-            } => {
+            Fact::RowSkipped { path, offset, length, category } => {
                 warn!(path = %path.display(), offset, length, category, "Stepped over bytes that are no row.");
             }
             Fact::RowWaiting { path, offset } => {
@@ -56,11 +47,7 @@ impl Observer for LogObserver {
                     error!(path = %path.display(), offset, "A row is too big to be read yet; the rows behind it wait.");
                 }
             }
-            Fact::Unreadable {
-                session,
-                path,
-                reason,
-            } => {
+            Fact::Unreadable { session, path, reason } => {
                 if self.is_new(format!("file {session}"), reason) {
                     error!(%session, path = %path.display(), reason, "The transcript cannot be read.");
                 }
@@ -70,42 +57,23 @@ impl Observer for LogObserver {
                     error!(%session, "The link's path is in no Claude folder; name the folder with --claude-dir or unlink the session.");
                 }
             }
-            Fact::Missing {
-                session,
-                path,
-                misses,
-            } => {
+            Fact::Missing { session, path, misses } => {
                 debug!(%session, path = %path.display(), misses, "The transcript is missing.");
             }
-            Fact::Gone {
-                session,
-                path,
-                cause: "store_gone",
-            } => {
+            Fact::Gone { session, path, cause: "store_gone" } => {
                 if self.is_new(format!("file {session}"), "store_gone") {
                     error!(%session, path = %path.display(), "The Claude folder itself is missing; is its disk mounted?");
                 }
             }
-            Fact::Gone {
-                session,
-                path,
-                cause,
-            } => {
+            Fact::Gone { session, path, cause } => {
                 info!(%session, path = %path.display(), cause, "The transcript is gone.");
             }
             Fact::Unplaced { session, events } => {
                 warn!(%session, events, "Events of another writer match no row.");
             }
-            Fact::Drift {
-                field,
-                name,
-                version,
-            } => {
+            Fact::Drift { field, name, version } => {
                 if self.is_new(format!("drift {field} {name}"), "") {
-                    warn!(
-                        field,
-                        name, version, "A row holds a name that no rule knows."
-                    );
+                    warn!(field, name, version, "A row holds a name that no rule knows.");
                 }
             }
         }

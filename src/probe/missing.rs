@@ -65,9 +65,7 @@ fn cause_of_store(store: &Store, cursor: &SourceCursor) -> Cause {
     }
     let cleaned_since = |sighted: Timestamp| store.cleaned_at.is_some_and(|at| at > sighted);
     let old_enough = |modified: Timestamp| {
-        store
-            .cleaned_at
-            .is_some_and(|at| at.ms_since(modified) >= store.cleanup_age_ms)
+        store.cleaned_at.is_some_and(|at| at.ms_since(modified) >= store.cleanup_age_ms)
     };
     if cursor.sighted_at.is_some_and(cleaned_since) && cursor.modified_at.is_some_and(old_enough) {
         return Cause::Final(MissingCause::Retention);
@@ -91,10 +89,7 @@ fn is_same_session(
     {
         return true;
     }
-    cursor
-        .last_uuid
-        .as_deref()
-        .is_some_and(|uuid| holds(file.as_ref(), uuid.as_bytes()))
+    cursor.last_uuid.as_deref().is_some_and(|uuid| holds(file.as_ref(), uuid.as_bytes()))
 }
 
 /// Whether the bytes stand anywhere in the file.

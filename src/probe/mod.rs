@@ -45,11 +45,7 @@ pub fn look(
         Some(expected) => mark(file, cursor.position, key)? == *expected,
         None => true,
     };
-    Ok(if same {
-        Outcome::Grown
-    } else {
-        Outcome::Rewritten
-    })
+    Ok(if same { Outcome::Grown } else { Outcome::Rewritten })
 }
 
 /// The mark of the content before an offset. A file that has become shorter gives another mark.
@@ -60,10 +56,7 @@ pub fn mark(file: &dyn Transcript, offset: u64, key: &HashKey) -> io::Result<Con
 
 fn mark_of(bytes: &[u8], key: &HashKey) -> ContentMark {
     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    ContentMark {
-        length,
-        hash: key.content(bytes),
-    }
+    ContentMark { length, hash: key.content(bytes) }
 }
 
 /// The mark after a window that ended at an offset; `None` where the file holds other bytes there
@@ -75,11 +68,7 @@ pub fn mark_after(
     key: &HashKey,
 ) -> io::Result<Option<ContentMark>> {
     let bytes = read_range(file, offset.saturating_sub(MARK_BYTES), offset)?;
-    let same = bytes
-        .iter()
-        .rev()
-        .zip(window.iter().rev())
-        .all(|(now, then)| now == then);
+    let same = bytes.iter().rev().zip(window.iter().rev()).all(|(now, then)| now == then);
     let whole = bytes.len() as u64 == offset.min(MARK_BYTES);
     Ok((same && whole).then(|| mark_of(&bytes, key)))
 }

@@ -68,9 +68,7 @@ pub struct Appended {
 impl SignalLog {
     /// Records one event, by the gateway's rules.
     pub fn append(&mut self, event: &NewEvent, now: Timestamp) -> Result<Appended> {
-        self.write("cannot record an event", |connection| {
-            append(connection, event, now)
-        })
+        self.write("cannot record an event", |connection| append(connection, event, now))
     }
 }
 
@@ -111,30 +109,16 @@ pub(super) fn append(
         let sequence = connection
             .prepare_cached("SELECT sequence FROM session_state_events WHERE dedupe_key = ?1")?
             .query_row([&event.dedupe_key], |row| row.get(0).map(Sequence))?;
-        return Ok(Appended {
-            sequence,
-            fresh: false,
-            notices: Vec::new(),
-        });
+        return Ok(Appended { sequence, fresh: false, notices: Vec::new() });
     };
     move_head(connection, event, sequence, now)?;
     let mut notices = Vec::new();
     if event.kind.notifies() {
         for watcher in watchers(connection, event)? {
-            notices.extend(move_cursor(
-                connection,
-                &event.session_key,
-                &watcher,
-                sequence,
-                now,
-            )?);
+            notices.extend(move_cursor(connection, &event.session_key, &watcher, sequence, now)?);
         }
     }
-    Ok(Appended {
-        sequence,
-        fresh: true,
-        notices,
-    })
+    Ok(Appended { sequence, fresh: true, notices })
 }
 
 /// Makes the event the newest one of its session.
@@ -151,12 +135,7 @@ fn move_head(
              ON CONFLICT (session_key, agent_id) DO UPDATE
              SET last_sequence = excluded.last_sequence, updated_at = excluded.updated_at",
         )?
-        .execute((
-            event.session_key.as_str(),
-            event.agent_id.as_str(),
-            sequence.0,
-            now.0,
-        ))?;
+        .execute((event.session_key.as_str(), event.agent_id.as_str(), sequence.0, now.0))?;
     Ok(())
 }
 
@@ -173,10 +152,7 @@ fn watchers(connection: &Connection, event: &NewEvent) -> rusqlite::Result<Vec<N
     for key in with_cursor {
         let key = SessionKey::new(key?);
         if !watchers.iter().any(|watcher| watcher.key == key) {
-            watchers.push(NewWatcher {
-                key,
-                store_path: None,
-            });
+            watchers.push(NewWatcher { key, store_path: None });
         }
     }
     watchers.retain(|watcher| {

@@ -99,12 +99,7 @@ impl SignalLog {
                      ORDER BY sequence LIMIT ?4",
                 )?
                 .query_map(
-                    (
-                        key.as_str(),
-                        since.0,
-                        agent.as_str(),
-                        limit(MOST_CHANGES + 1),
-                    ),
+                    (key.as_str(), since.0, agent.as_str(), limit(MOST_CHANGES + 1)),
                     |row| {
                         Ok(StateChange {
                             sequence: Sequence(row.get(0)?),
@@ -121,10 +116,7 @@ impl SignalLog {
             events.truncate(MOST_CHANGES);
             let head = head(connection, key, agent)?;
             let earliest = earliest(connection, key, agent)?
-                .or_else(|| {
-                    head.as_ref()
-                        .map(|head| Sequence(head.last.0.saturating_add(1)))
-                })
+                .or_else(|| head.as_ref().map(|head| Sequence(head.last.0.saturating_add(1))))
                 .unwrap_or_default();
             Ok(StateChanges {
                 events,
@@ -214,10 +206,7 @@ fn head(
              WHERE session_key = ?1 AND agent_id = ?2",
         )?
         .query_row((key.as_str(), agent.as_str()), |row| {
-            Ok(Head {
-                last: Sequence(row.get(0)?),
-                pruned: Sequence(row.get(1)?),
-            })
+            Ok(Head { last: Sequence(row.get(0)?), pruned: Sequence(row.get(1)?) })
         })
         .optional()
 }
@@ -233,9 +222,7 @@ fn earliest(
             "SELECT sequence FROM session_state_events WHERE session_key = ?1 AND agent_id = ?2
              ORDER BY sequence LIMIT 1",
         )?
-        .query_row((key.as_str(), agent.as_str()), |row| {
-            row.get(0).map(Sequence)
-        })
+        .query_row((key.as_str(), agent.as_str()), |row| row.get(0).map(Sequence))
         .optional()
 }
 

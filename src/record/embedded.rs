@@ -70,12 +70,7 @@ pub(super) fn in_memory() -> Result<SignalLog> {
 }
 
 fn of(connection: Connection, path: &Path, frozen: bool) -> SignalLog {
-    SignalLog {
-        connection,
-        path: path.to_owned(),
-        version: VERSION,
-        frozen,
-    }
+    SignalLog { connection, path: path.to_owned(), version: VERSION, frozen }
 }
 
 /// Whether the file holds nothing at all yet.

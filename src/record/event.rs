@@ -70,10 +70,7 @@ impl Kind {
     /// Whether watchers are told; the other kinds are only in the log.
     #[must_use]
     pub const fn notifies(self) -> bool {
-        matches!(
-            self,
-            Self::HumanDirectMessage | Self::UpstreamMissing | Self::GoalChanged
-        )
+        matches!(self, Self::HumanDirectMessage | Self::UpstreamMissing | Self::GoalChanged)
     }
 }
 

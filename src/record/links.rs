@@ -108,10 +108,7 @@ impl SignalLog {
                 put(connection, new, now)?;
             }
             append_adopted(connection, new, now)?;
-            Ok(Adopted {
-                created: old.is_none(),
-                replaced: old.is_some() && !same,
-            })
+            Ok(Adopted { created: old.is_none(), replaced: old.is_some() && !same })
         })
     }
 
@@ -229,10 +226,7 @@ fn put(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Resu
 /// Records that a session was adopted, once for each agent. Dedupe keys are unique over agents, so
 /// that a second agent's one is suffixed.
 fn append_adopted(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Result<()> {
-    let LinkId {
-        session_key,
-        agent_id,
-    } = &new.id;
+    let LinkId { session_key, agent_id } = &new.id;
     let holder: Option<String> = connection
         .prepare_cached("SELECT agent_id FROM session_state_events WHERE dedupe_key = ?1")?
         .query_row([format!("adopted:{session_key}")], |row| row.get(0))

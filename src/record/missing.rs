@@ -48,14 +48,8 @@ impl SignalLog {
             else {
                 return Ok(None);
             };
-            let LinkId {
-                session_key,
-                agent_id,
-            } = id;
-            let mut key = format!(
-                "upstream-missing:{session_key}:{source}:{}",
-                link.updated_at.0
-            );
+            let LinkId { session_key, agent_id } = id;
+            let mut key = format!("upstream-missing:{session_key}:{source}:{}", link.updated_at.0);
             if has_other_agent(connection, session_key, agent_id)? {
                 key = format!("{key}:agent:{agent_id}");
             }

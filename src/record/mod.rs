@@ -132,9 +132,7 @@ impl SignalLog {
     /// nothing of our own writes.
     pub fn data_version(&self) -> Result<i64> {
         self.read("cannot look for changes", |connection| {
-            connection
-                .prepare_cached("PRAGMA data_version")?
-                .query_row([], |row| row.get(0))
+            connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
         })
     }
 
@@ -142,9 +140,7 @@ impl SignalLog {
     /// way. For idle moments: commits do none of it.
     pub fn checkpoint(&self) -> Result<()> {
         self.read("cannot checkpoint", |connection| {
-            connection
-                .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?
-                .query_row([], |_| Ok(()))
+            connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))
         })
     }
 
@@ -177,16 +173,10 @@ impl SignalLog {
         what: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        let Self {
-            connection,
-            path,
-            version,
-            ..
-        } = self;
+        let Self { connection, path, version, .. } = self;
         let failed = |source| failed(what, path, source);
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(failed)?;
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let found = user_version(&transaction).map_err(failed)?;
         if found != *version {
             return Err(unknown_version(path, found, *version));
@@ -199,9 +189,7 @@ impl SignalLog {
 
 /// The version of the schema that the file says it has.
 fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection
-        .prepare_cached("PRAGMA user_version")?
-        .query_row([], |row| row.get(0))
+    connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))
 }
 
 /// The refusal to touch a schema that we do not know.

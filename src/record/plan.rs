@@ -62,9 +62,7 @@ pub fn plan(
     let mut plan = Plan {
         turns: 0,
         occurred_at: None,
-        newest_seen: events
-            .last()
-            .map_or(intent.seen, |event| event.sequence.max(intent.seen)),
+        newest_seen: events.last().map_or(intent.seen, |event| event.sequence.max(intent.seen)),
         keeps_events: false,
         covered: Vec::new(),
         false_turns: 0,
@@ -122,14 +120,7 @@ impl<'a> Placing<'a> {
     fn new(intent: &'a Intent, linked: &'a [CountableRow], now: Timestamp) -> Self {
         let mut window: Vec<_> = intent.rows.iter().collect();
         window.sort_by_key(|row| (row.end, row.start));
-        Self {
-            intent,
-            window,
-            linked,
-            now,
-            by_us: BTreeSet::new(),
-            by_gateway: BTreeSet::new(),
-        }
+        Self { intent, window, linked, now, by_us: BTreeSet::new(), by_gateway: BTreeSet::new() }
     }
 
     fn is_covered(&self, row: &CountableRow) -> bool {
@@ -141,8 +132,7 @@ impl<'a> Placing<'a> {
         let found = match &event.ours {
             Some(extent) if extent.generation == self.intent.generation => {
                 let within = |row: &&&CountableRow| within(extent, row);
-                self.by_us
-                    .extend(self.window.iter().filter(within).map(|row| &row.identity));
+                self.by_us.extend(self.window.iter().filter(within).map(|row| &row.identity));
                 let beyond = extent.to > self.intent.to;
                 return if beyond { Place::Beyond } else { Place::Within };
             }
@@ -152,20 +142,12 @@ impl<'a> Placing<'a> {
         let Some(found) = found else {
             return Place::Nowhere;
         };
-        let covering = if event.ours.is_some() {
-            &mut self.by_us
-        } else {
-            &mut self.by_gateway
-        };
+        let covering = if event.ours.is_some() { &mut self.by_us } else { &mut self.by_gateway };
         covering.extend(found.iter().map(|row| &row.identity));
         let within = |row: &&CountableRow| {
             row.end <= self.intent.to || self.window.iter().any(|w| w.identity == row.identity)
         };
-        if found.iter().all(within) {
-            Place::Within
-        } else {
-            Place::Beyond
-        }
+        if found.iter().all(within) { Place::Within } else { Place::Beyond }
     }
 
     /// Whether rows of the linked file could place an event otherwise.
@@ -208,11 +190,8 @@ impl<'a> Placing<'a> {
         let rows: Vec<_> = self.window.iter().copied().filter(its).collect();
         let window: Vec<_> = rows.iter().copied().filter(before).collect();
         let linked: Vec<_> = self.linked.iter().filter(its).filter(before).collect();
-        let (first, second) = if self.is_longer(event) {
-            (&linked, &window)
-        } else {
-            (&window, &linked)
-        };
+        let (first, second) =
+            if self.is_longer(event) { (&linked, &window) } else { (&window, &linked) };
         by_time(first, event)
             .or_else(|| by_time(second, event))
             .or_else(|| by_time(&rows, event))
@@ -238,13 +217,7 @@ fn by_time<'a>(rows: &[&'a CountableRow], event: &SourceEvent) -> Option<Vec<&'a
         .filter(|(index, row)| *index != newest && row.at <= event.occurred_at)
         .take(event.turns - 1)
         .map(|(_, row)| *row);
-    Some(
-        rows.get(newest)
-            .copied()
-            .into_iter()
-            .chain(others)
-            .collect(),
-    )
+    Some(rows.get(newest).copied().into_iter().chain(others).collect())
 }
 
 /// The last rows, as many as the event has turns, if the greatest of their times can have become

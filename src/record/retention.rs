@@ -26,11 +26,7 @@ impl Default for Retention {
     /// The gateway's: 30 days, 50,000 events, 30 days.
     fn default() -> Self {
         const MONTH_MS: i64 = 30 * 24 * 60 * 60 * 1000;
-        Self {
-            events_ms: MONTH_MS,
-            events: 50_000,
-            cursors_ms: MONTH_MS,
-        }
+        Self { events_ms: MONTH_MS, events: 50_000, cursors_ms: MONTH_MS }
     }
 }
 
@@ -74,11 +70,7 @@ impl SignalLog {
     pub fn forget(&mut self, id: &LinkId) -> Result<()> {
         self.write("cannot forget a session", |connection| {
             let key = (id.session_key.as_str(), id.agent_id.as_str());
-            for table in [
-                "session_state_events",
-                "session_state_heads",
-                "session_upstream_links",
-            ] {
+            for table in ["session_state_events", "session_state_heads", "session_upstream_links"] {
                 connection.execute(
                     &format!("DELETE FROM {table} WHERE session_key = ?1 AND agent_id = ?2"),
                     key,
@@ -112,10 +104,7 @@ fn remove(
         ),
         (limit, now.0),
     )?;
-    connection.execute(
-        &format!("DELETE FROM session_state_events WHERE {condition}"),
-        [limit],
-    )
+    connection.execute(&format!("DELETE FROM session_state_events WHERE {condition}"), [limit])
 }
 
 #[cfg(test)]

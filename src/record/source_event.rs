@@ -47,10 +47,7 @@ impl SourceEvent {
         let payload: Option<serde_json::Value> =
             payload.and_then(|text| serde_json::from_str(text).ok());
         let field = |name| payload.as_ref().and_then(|payload| payload.get(name));
-        let turns = field("turns")
-            .and_then(serde_json::Value::as_u64)
-            .unwrap_or(1)
-            .max(1);
+        let turns = field("turns").and_then(serde_json::Value::as_u64).unwrap_or(1).max(1);
         let offset = offset_of(id);
         let ours = (|| {
             let from = field("from")?.as_u64()?;
@@ -64,13 +61,7 @@ impl SourceEvent {
             })
         })();
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
-        Self {
-            sequence,
-            occurred_at,
-            turns,
-            offset,
-            ours,
-        }
+        Self { sequence, occurred_at, turns, offset, ours }
     }
 }
 
@@ -78,8 +69,5 @@ impl SourceEvent {
 /// row's uuid, as for a node's transcript, is none.
 fn offset_of(id: &str) -> Option<u64> {
     let (digits, _) = id.split_once(['.', ':']).unwrap_or((id, ""));
-    digits
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| digits.parse().ok())?
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }

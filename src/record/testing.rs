@@ -21,17 +21,11 @@ pub(super) fn key(name: &str) -> SessionKey {
 }
 
 pub(super) fn id() -> LinkId {
-    LinkId {
-        session_key: key(KEY),
-        agent_id: AgentId::new("main"),
-    }
+    LinkId { session_key: key(KEY), agent_id: AgentId::new("main") }
 }
 
 pub(super) fn id_under(agent: &str) -> LinkId {
-    LinkId {
-        session_key: key(KEY),
-        agent_id: AgentId::new(agent),
-    }
+    LinkId { session_key: key(KEY), agent_id: AgentId::new(agent) }
 }
 
 pub(super) fn new_link(id: LinkId) -> NewLink {
@@ -55,10 +49,7 @@ pub(super) fn source() -> SourceKey {
 pub(super) fn followed() -> SignalLog {
     let mut log = SignalLog::in_memory().unwrap();
     log.adopt(&new_link(id()), NOW).unwrap();
-    assert!(
-        log.watch(&key(WATCHER), &key(KEY), Some("/db"), NOW)
-            .unwrap()
-    );
+    assert!(log.watch(&key(WATCHER), &key(KEY), Some("/db"), NOW).unwrap());
     log
 }
 
@@ -88,25 +79,18 @@ pub(super) fn intent(from: u64, to: u64, rows: Vec<CountableRow>) -> Intent {
         seen: Sequence(0),
         rows,
         excused: Vec::new(),
-        after: SourceCursor {
-            position: to,
-            ..SourceCursor::unseen(generation, Timestamp(0))
-        },
+        after: SourceCursor { position: to, ..SourceCursor::unseen(generation, Timestamp(0)) },
     }
 }
 
 pub(super) fn all_events(log: &SignalLog) -> Vec<Event> {
-    log.events(&EventFilter::default(), 1_000_000)
-        .unwrap()
-        .events
+    log.events(&EventFilter::default(), 1_000_000).unwrap().events
 }
 
 /// The events about turns.
 pub(super) fn turn_events(log: &SignalLog) -> Vec<Event> {
-    let filter = EventFilter {
-        kind: Some("human_direct_message".to_owned()),
-        ..EventFilter::default()
-    };
+    let filter =
+        EventFilter { kind: Some("human_direct_message".to_owned()), ..EventFilter::default() };
     log.events(&filter, 1_000_000).unwrap().events
 }
 

@@ -198,12 +198,7 @@ fn append_turns(
     occurred_at: Timestamp,
     now: Timestamp,
 ) -> rusqlite::Result<Appended> {
-    let Intent {
-        from,
-        to,
-        generation,
-        ..
-    } = intent;
+    let Intent { from, to, generation, .. } = intent;
     let payload = if turns == 1 {
         serde_json::json!({ "from": from, "generation": generation })
     } else {

@@ -92,33 +92,18 @@ pub(crate) fn split<'a, T>(
         let rest = bytes.get(at..).unwrap_or_default();
         match parse(rest) {
             Ok((value, length)) => {
-                pieces.push(Piece::Value {
-                    start: at,
-                    end: at + length,
-                    value,
-                });
+                pieces.push(Piece::Value { start: at, end: at + length, value });
                 at = skip_space(bytes, at + length);
             }
             Err(fail) => {
                 let category = categorise(rest, fail);
                 let Some((start, value, end)) = row_behind(bytes, at, fail, &parse, &is_row) else {
-                    pieces.push(Piece::NoJson {
-                        start: at,
-                        end: bytes.len(),
-                        category,
-                    });
+                    pieces.push(Piece::NoJson { start: at, end: bytes.len(), category });
                     break;
                 };
-                let category = if category == SkipCategory::Syntax {
-                    SkipCategory::Torn
-                } else {
-                    category
-                };
-                pieces.push(Piece::NoJson {
-                    start: at,
-                    end: start,
-                    category,
-                });
+                let category =
+                    if category == SkipCategory::Syntax { SkipCategory::Torn } else { category };
+                pieces.push(Piece::NoJson { start: at, end: start, category });
                 pieces.push(Piece::Value { start, end, value });
                 at = skip_space(bytes, end);
             }
@@ -139,12 +124,8 @@ fn row_behind<'a, T>(
     // A row that was cut inside a string takes the next row's first quote for its end, and fails
     // just behind it. So the likely place is the last one before the failure.
     let failed = torn + fail.at;
-    let near = bytes
-        .get(torn + 1..(failed + 2).min(bytes.len()))
-        .unwrap_or_default();
-    let likely = memmem::rfind(near, b"{\"")
-        .map(|at| torn + 1 + at)
-        .filter(|_| !fail.ended);
+    let near = bytes.get(torn + 1..(failed + 2).min(bytes.len())).unwrap_or_default();
+    let likely = memmem::rfind(near, b"{\"").map(|at| torn + 1 + at).filter(|_| !fail.ended);
     let all = memmem::find_iter(bytes.get(torn + 1..).unwrap_or_default(), b"{\"")
         .map(|at| torn + 1 + at)
         .take(MAX_ATTEMPTS);
@@ -168,8 +149,6 @@ fn categorise(bytes: &[u8], fail: Fail) -> SkipCategory {
 
 fn skip_space(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
-    let space = rest
-        .iter()
-        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    let space = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     from + space.count()
 }

@@ -59,31 +59,17 @@ impl Window {
                     Rest::Nothing
                 };
                 bytes.truncate(cut);
-                return Ok(Self {
-                    from,
-                    to: from + cut as u64,
-                    bytes,
-                    rest,
-                });
+                return Ok(Self { from, to: from + cut as u64, bytes, rest });
             }
             let rest = if next >= size || short {
-                if bytes.is_empty() {
-                    Rest::Nothing
-                } else {
-                    Rest::Partial
-                }
+                if bytes.is_empty() { Rest::Nothing } else { Rest::Partial }
             } else if limit >= ROW_LIMIT {
                 Rest::Oversized
             } else {
                 limit = limit.saturating_mul(2).min(ROW_LIMIT);
                 continue;
             };
-            return Ok(Self {
-                from,
-                to: from,
-                bytes: Vec::new(),
-                rest,
-            });
+            return Ok(Self { from, to: from, bytes: Vec::new(), rest });
         }
     }
 
@@ -97,11 +83,7 @@ impl Window {
             rest = after;
             let bytes = line.strip_suffix(b"\n").unwrap_or(line);
             let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-            let line = Line {
-                start,
-                bytes,
-                next: start + end as u64 + 1,
-            };
+            let line = Line { start, bytes, next: start + end as u64 + 1 };
             start = line.next;
             Some(line)
         })
@@ -144,9 +126,7 @@ mod tests {
         loop {
             let window = Window::read(file.as_ref(), from, size, limit).unwrap();
             lines.extend(
-                window
-                    .lines()
-                    .map(|line| String::from_utf8_lossy(line.bytes).into_owned()),
+                window.lines().map(|line| String::from_utf8_lossy(line.bytes).into_owned()),
             );
             from = window.to;
             if window.rest != Rest::More {
@@ -163,11 +143,7 @@ mod tests {
                 (b"a\nbb\n", &["a", "bb"], Rest::Nothing),
                 (b"a\r\n\r\nbb\r\n", &["a", "", "bb"], Rest::Nothing),
                 (b"\n\n\n", &["", "", ""], Rest::Nothing),
-                (
-                    b"a\nlonger than a window\nhalf",
-                    &["a", "longer than a window"],
-                    Rest::Partial,
-                ),
+                (b"a\nlonger than a window\nhalf", &["a", "longer than a window"], Rest::Partial),
                 (b"half", &[], Rest::Partial),
             ] {
                 let expected = (lines.iter().map(ToString::to_string).collect(), rest);

@@ -9,10 +9,7 @@ use crate::ids::Timestamp;
 /// The time in `text`, if `Date.parse` finds one.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let mut parser = Parser {
-        tokens: Tokens {
-            chars: text.chars(),
-            peeked: None,
-        },
+        tokens: Tokens { chars: text.chars(), peeked: None },
         day: Day::default(),
         time: Time::default(),
         zone: Zone::default(),
@@ -146,9 +143,8 @@ impl Tokens<'_> {
                 prefix.push(c.to_ascii_lowercase());
             }
         }
-        const MONTHS: [&str; 12] = [
-            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-        ];
+        const MONTHS: [&str; 12] =
+            ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
         if let Some(month) = (1..).zip(MONTHS).find(|(_, name)| *name == prefix) {
             return Word::Month(month.0);
         }
@@ -457,11 +453,7 @@ impl Parser<'_> {
     fn legacy_zone(&mut self, sign: char) -> Option<()> {
         self.zone.sign = Some(if sign == '-' { -1 } else { 1 });
         let (mut value, mut length) = (0, 0);
-        if let Token::Number {
-            value: number,
-            length: digits,
-        } = self.tokens.peek()
-        {
+        if let Token::Number { value: number, length: digits } = self.tokens.peek() {
             self.tokens.next();
             (value, length) = (number, digits);
         }

@@ -43,20 +43,12 @@ impl<'a> RawStr<'a> {
     /// The beginning of the text, at most about `limit` bytes of its source.
     pub(crate) fn beginning(self, limit: usize) -> Cow<'a, str> {
         let raw = self.raw.get(..limit).unwrap_or(self.raw);
-        Self {
-            raw,
-            escaped: self.escaped,
-        }
-        .text()
+        Self { raw, escaped: self.escaped }.text()
     }
 
     /// Whether the text is this plain ASCII name.
     pub(crate) fn is(self, name: &str) -> bool {
-        if self.escaped {
-            self.text() == name
-        } else {
-            self.raw == name.as_bytes()
-        }
+        if self.escaped { self.text() == name } else { self.raw == name.as_bytes() }
     }
 }
 
@@ -71,11 +63,7 @@ pub(crate) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// A cursor at the first byte.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            controls: bytes.iter().any(|byte| *byte < 0x20),
-        }
+        Self { bytes, at: 0, controls: bytes.iter().any(|byte| *byte < 0x20) }
     }
 
     /// Where the cursor stands.
@@ -95,10 +83,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn fail<T>(&self) -> Read<T> {
-        Err(Fail {
-            at: self.at.min(self.bytes.len()),
-            ended: self.at >= self.bytes.len(),
-        })
+        Err(Fail { at: self.at.min(self.bytes.len()), ended: self.at >= self.bytes.len() })
     }
 
     /// Takes this byte, white space before it left out.
@@ -321,11 +306,7 @@ impl<'a> Cursor<'a> {
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
             self.at += 1;
         }
-        if self.at == start {
-            self.fail()
-        } else {
-            Ok(())
-        }
+        if self.at == start { self.fail() } else { Ok(()) }
     }
 }
 
@@ -392,9 +373,7 @@ fn unescape(raw: &[u8]) -> String {
 fn take_unit(rest: &mut &[u8]) -> Option<u16> {
     let (digits, behind) = rest.split_at_checked(4)?;
     *rest = behind;
-    std::str::from_utf8(digits)
-        .ok()
-        .and_then(|digits| u16::from_str_radix(digits, 16).ok())
+    std::str::from_utf8(digits).ok().and_then(|digits| u16::from_str_radix(digits, 16).ok())
 }
 
 /// The character of a UTF-16 unit; takes the second half of a pair where it follows.

@@ -18,10 +18,7 @@ fn a_new_store_is_its_owners_alone_and_has_the_gateways_tables() {
     let log = SignalLog::open(&path).unwrap();
     log.checkpoint().unwrap();
     for name in names(folder.path()) {
-        let mode = fs_err::metadata(folder.path().join(&name))
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = fs_err::metadata(folder.path().join(&name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     let sql: Vec<String> = log
@@ -32,16 +29,12 @@ fn a_new_store_is_its_owners_alone_and_has_the_gateways_tables() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    let written: Vec<&str> = SCHEMA
-        .lines()
-        .map(|line| line.strip_suffix(';').unwrap())
-        .collect();
+    let written: Vec<&str> = SCHEMA.lines().map(|line| line.strip_suffix(';').unwrap()).collect();
     assert_eq!(sql, written);
     let pragma = |name| -> String {
         log.connection
             .query_row(&format!("PRAGMA {name}"), [], |row| {
-                row.get::<_, rusqlite::types::Value>(0)
-                    .map(|value| format!("{value:?}"))
+                row.get::<_, rusqlite::types::Value>(0).map(|value| format!("{value:?}"))
             })
             .unwrap()
     };
@@ -55,17 +48,8 @@ fn a_new_store_is_its_owners_alone_and_has_the_gateways_tables() {
 fn what_was_written_is_there_after_opening_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("signal.sqlite");
-    SignalLog::open(&path)
-        .unwrap()
-        .adopt(&new_link(id()), NOW)
-        .unwrap();
-    assert!(
-        SignalLog::open(&path)
-            .unwrap()
-            .link(&id())
-            .unwrap()
-            .is_some()
-    );
+    SignalLog::open(&path).unwrap().adopt(&new_link(id()), NOW).unwrap();
+    assert!(SignalLog::open(&path).unwrap().link(&id()).unwrap().is_some());
     assert_eq!(names(folder.path()), ["signal.sqlite"], "closing tidies up");
 }
 
@@ -75,10 +59,7 @@ fn opening_for_reading_creates_no_file() {
     let path = folder.path().join("a store? 100%.sqlite");
     assert!(SignalLog::open_read_only(&path).unwrap().is_none());
     assert_eq!(names(folder.path()), [""; 0]);
-    SignalLog::open(&path)
-        .unwrap()
-        .adopt(&new_link(id()), NOW)
-        .unwrap();
+    SignalLog::open(&path).unwrap().adopt(&new_link(id()), NOW).unwrap();
     let log = SignalLog::open_read_only(&path).unwrap().unwrap();
     assert!(log.is_frozen());
     assert_eq!(all_events(&log).len(), 1);
@@ -105,14 +86,7 @@ fn a_reader_beside_a_writer_sees_what_it_writes_and_cannot_write() {
 fn a_copy_in_memory_changes_nothing_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("signal.sqlite");
-    assert_eq!(
-        SignalLog::copy_in_memory(&path)
-            .unwrap()
-            .newest_sequence()
-            .unwrap()
-            .0,
-        0
-    );
+    assert_eq!(SignalLog::copy_in_memory(&path).unwrap().newest_sequence().unwrap().0, 0);
     assert_eq!(names(folder.path()), [""; 0]);
     let mut writer = SignalLog::open(&path).unwrap();
     writer.adopt(&new_link(id()), NOW).unwrap();
@@ -126,10 +100,7 @@ fn a_copy_in_memory_changes_nothing_on_disk() {
         assert!(now.link(&id()).unwrap().is_some() && now.watches(None).unwrap().is_empty());
         drop(now);
         if writer_alive {
-            drop(std::mem::replace(
-                &mut writer,
-                SignalLog::in_memory().unwrap(),
-            ));
+            drop(std::mem::replace(&mut writer, SignalLog::in_memory().unwrap()));
         }
     }
     assert_eq!(names(folder.path()), ["signal.sqlite"]);
@@ -140,21 +111,9 @@ fn a_foreign_or_unknown_schema_is_refused_and_left_as_it_is() {
     for (name, change, said) in [
         ("version", "PRAGMA user_version = 2", "schema version 2"),
         ("owner", "PRAGMA application_id = 7", "not a signal log"),
-        (
-            "column",
-            "ALTER TABLE session_watch_cursors DROP COLUMN provenance",
-            "provenance",
-        ),
-        (
-            "table",
-            "DROP TABLE session_state_heads",
-            "session_state_heads",
-        ),
-        (
-            "bare",
-            "PRAGMA application_id = 0; PRAGMA user_version = 0",
-            "not a signal log",
-        ),
+        ("column", "ALTER TABLE session_watch_cursors DROP COLUMN provenance", "provenance"),
+        ("table", "DROP TABLE session_state_heads", "session_state_heads"),
+        ("bare", "PRAGMA application_id = 0; PRAGMA user_version = 0", "not a signal log"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("signal.sqlite");
@@ -200,10 +159,7 @@ fn additional_columns_and_tables_are_no_hindrance() {
         )
         .unwrap();
     drop(log);
-    SignalLog::open(&path)
-        .unwrap()
-        .adopt(&new_link(id()), NOW)
-        .unwrap();
+    SignalLog::open(&path).unwrap().adopt(&new_link(id()), NOW).unwrap();
 }
 
 #[test]
@@ -211,10 +167,7 @@ fn a_schema_that_changes_under_an_open_store_is_refused_in_the_transaction() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("signal.sqlite");
     let mut log = SignalLog::open(&path).unwrap();
-    Connection::open(&path)
-        .unwrap()
-        .execute_batch("PRAGMA user_version = 2")
-        .unwrap();
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 2").unwrap();
     assert_eq!(log.adopt(&new_link(id()), NOW).unwrap_err().exit_code(), 4);
     assert!(log.link(&id()).unwrap().is_none());
 }
@@ -224,9 +177,7 @@ fn a_lock_that_is_kept_means_try_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("signal.sqlite");
     let mut log = SignalLog::open(&path).unwrap();
-    log.connection
-        .busy_timeout(std::time::Duration::from_millis(1))
-        .unwrap();
+    log.connection.busy_timeout(std::time::Duration::from_millis(1)).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let busy = log.adopt(&new_link(id()), NOW).unwrap_err();

@@ -4,14 +4,11 @@ use crate::record::testing::{new_link, source};
 
 #[test]
 fn the_event_and_the_end_of_the_link_are_one() {
-    for (cause, said) in [
-        (MissingCause::Deleted, "deleted"),
-        (MissingCause::Retention, "retention"),
-    ] {
+    for (cause, said) in
+        [(MissingCause::Deleted, "deleted"), (MissingCause::Retention, "retention")]
+    {
         let mut log = followed();
-        let appended = log
-            .record_missing(&id(), &source(), cause, NOW.plus_ms(5))
-            .unwrap();
+        let appended = log.record_missing(&id(), &source(), cause, NOW.plus_ms(5)).unwrap();
         assert_eq!(appended.unwrap().notices.len(), 1);
         let event = all_events(&log).pop().unwrap();
         assert_eq!(
@@ -38,11 +35,8 @@ fn the_event_and_the_end_of_the_link_are_one() {
 #[test]
 fn a_link_that_names_another_source_by_now_stays() {
     let mut log = followed();
-    log.repoint(&id(), &source(), "{\"filePath\":\"/moved\"}", NOW)
-        .unwrap();
-    let none = log
-        .record_missing(&id(), &source(), MissingCause::Deleted, NOW)
-        .unwrap();
+    log.repoint(&id(), &source(), "{\"filePath\":\"/moved\"}", NOW).unwrap();
+    let none = log.record_missing(&id(), &source(), MissingCause::Deleted, NOW).unwrap();
     assert_eq!(none, None);
     assert!(log.link(&id()).unwrap().is_some());
     assert_eq!(all_events(&log).len(), 1);
@@ -53,9 +47,7 @@ fn two_agents_lose_it_each() {
     let mut log = followed();
     log.adopt(&new_link(id_under("b")), NOW).unwrap();
     for id in [id(), id_under("b")] {
-        let appended = log
-            .record_missing(&id, &source(), MissingCause::Deleted, NOW)
-            .unwrap();
+        let appended = log.record_missing(&id, &source(), MissingCause::Deleted, NOW).unwrap();
         assert!(appended.unwrap().fresh, "{id:?}");
     }
     assert_eq!(log.links_of(&key(KEY)).unwrap(), []);

@@ -7,13 +7,7 @@ use proptest::prelude::*;
 
 /// Rows in file order with gaps, each with a time and what counts it.
 fn rows() -> impl Strategy<Value = Vec<CountableRow>> {
-    let one = (
-        1_u64..50,
-        0_u64..20,
-        0_i64..40,
-        any::<bool>(),
-        any::<bool>(),
-    );
+    let one = (1_u64..50, 0_u64..20, 0_i64..40, any::<bool>(), any::<bool>());
     prop::collection::vec(one, 0..12).prop_map(|parts| {
         let mut offset = 100;
         let mut rows = Vec::new();
@@ -22,11 +16,7 @@ fn rows() -> impl Strategy<Value = Vec<CountableRow>> {
             offset = start + length;
             // What neither rule counts is no countable row.
             let ours = ours || !gateway;
-            rows.push(CountableRow {
-                ours,
-                gateway,
-                ..row(start, offset, seconds_ago)
-            });
+            rows.push(CountableRow { ours, gateway, ..row(start, offset, seconds_ago) });
         }
         rows
     })
@@ -35,23 +25,16 @@ fn rows() -> impl Strategy<Value = Vec<CountableRow>> {
 /// Any events, sensible or not.
 fn events() -> impl Strategy<Value = Vec<SourceEvent>> {
     let generation = prop::sample::select(vec![GENERATION, OTHER]);
-    let one = (
-        0_u64..500,
-        1_usize..6,
-        0_i64..40,
-        prop::option::of((0_u64..500, generation)),
-    );
+    let one = (0_u64..500, 1_usize..6, 0_i64..40, prop::option::of((0_u64..500, generation)));
     prop::collection::vec(one, 0..6).prop_map(|parts| {
         (1..)
             .zip(parts)
-            .map(
-                |(sequence, (to, turns, seconds_ago, extent))| match extent {
-                    Some((from, generation)) => {
-                        ours(sequence, (from.min(to), to), generation, turns, seconds_ago)
-                    }
-                    None => gateway(sequence, to, turns, seconds_ago),
-                },
-            )
+            .map(|(sequence, (to, turns, seconds_ago, extent))| match extent {
+                Some((from, generation)) => {
+                    ours(sequence, (from.min(to), to), generation, turns, seconds_ago)
+                }
+                None => gateway(sequence, to, turns, seconds_ago),
+            })
             .collect()
     })
 }

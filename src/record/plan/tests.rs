@@ -25,22 +25,12 @@ pub(super) fn ours(
     seconds_ago: i64,
 ) -> SourceEvent {
     let (from, to) = window;
-    let extent = Extent {
-        from,
-        to,
-        generation: Generation::new(generation),
-    };
-    SourceEvent {
-        ours: Some(extent),
-        ..gateway(sequence, to, turns, seconds_ago)
-    }
+    let extent = Extent { from, to, generation: Generation::new(generation) };
+    SourceEvent { ours: Some(extent), ..gateway(sequence, to, turns, seconds_ago) }
 }
 
 fn only_ours(row: CountableRow) -> CountableRow {
-    CountableRow {
-        gateway: false,
-        ..row
-    }
+    CountableRow { gateway: false, ..row }
 }
 
 fn only_gateways(row: CountableRow) -> CountableRow {
@@ -55,19 +45,9 @@ fn three() -> Vec<CountableRow> {
 #[test]
 fn an_event_is_ours_by_a_well_formed_payload_only() {
     let ours = |payload| SourceEvent::read(Sequence(1), NOW, "400", Some(payload)).ours;
-    let extent = Extent {
-        from: 100,
-        to: 400,
-        generation: Generation::new("0a1b2c3d"),
-    };
-    assert_eq!(
-        ours(r#"{"from":100,"generation":"0a1b2c3d"}"#),
-        Some(extent.clone())
-    );
-    assert_eq!(
-        ours(r#"{"turns":3,"from":100,"generation":"0a1b2c3d","x":1}"#),
-        Some(extent)
-    );
+    let extent = Extent { from: 100, to: 400, generation: Generation::new("0a1b2c3d") };
+    assert_eq!(ours(r#"{"from":100,"generation":"0a1b2c3d"}"#), Some(extent.clone()));
+    assert_eq!(ours(r#"{"turns":3,"from":100,"generation":"0a1b2c3d","x":1}"#), Some(extent));
     for payload in [
         r#"{"turns":3}"#,
         r#"{"from":100}"#,
@@ -99,11 +79,7 @@ fn turns_are_at_least_one() {
         (Some(r#"{"turns":"2"}"#), 1),
         (Some("no json"), 1),
     ] {
-        assert_eq!(
-            SourceEvent::read(Sequence(1), NOW, "400", payload).turns,
-            turns,
-            "{payload:?}"
-        );
+        assert_eq!(SourceEvent::read(Sequence(1), NOW, "400", payload).turns, turns, "{payload:?}");
     }
 }
 
@@ -120,22 +96,12 @@ fn a_dedupe_id_begins_with_the_offset() {
         ("-1", None),
         ("99999999999999999999", None),
     ] {
-        assert_eq!(
-            SourceEvent::read(Sequence(1), NOW, id, None).offset,
-            offset,
-            "{id}"
-        );
+        assert_eq!(SourceEvent::read(Sequence(1), NOW, id, None).offset, offset, "{id}");
     }
 }
 
 /// A name, the rows, the events; the turns that remain, the events without a place.
-type Case = (
-    &'static str,
-    Vec<CountableRow>,
-    Vec<SourceEvent>,
-    usize,
-    usize,
-);
+type Case = (&'static str, Vec<CountableRow>, Vec<SourceEvent>, usize, usize);
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -144,41 +110,11 @@ fn what_is_covered_and_what_remains() {
     let cases: Vec<Case> = vec![
         ("no events", three(), vec![], 3, 0),
         ("no rows", vec![], vec![gateway(5, 400, 1, 10)], 0, 1),
-        (
-            "only ours counts",
-            vec![only_gateways(row(1, 2, 3)), row(3, 4, 2)],
-            vec![],
-            1,
-            0,
-        ),
-        (
-            "the gateway had all",
-            three(),
-            vec![gateway(5, 400, 3, 10)],
-            0,
-            0,
-        ),
-        (
-            "the gateway had the first",
-            three(),
-            vec![gateway(5, 200, 1, 30)],
-            2,
-            0,
-        ),
-        (
-            "the gateway had two of three",
-            three(),
-            vec![gateway(5, 300, 2, 20)],
-            1,
-            0,
-        ),
-        (
-            "it had more before the window",
-            three(),
-            vec![gateway(5, 200, 7, 30)],
-            2,
-            0,
-        ),
+        ("only ours counts", vec![only_gateways(row(1, 2, 3)), row(3, 4, 2)], vec![], 1, 0),
+        ("the gateway had all", three(), vec![gateway(5, 400, 3, 10)], 0, 0),
+        ("the gateway had the first", three(), vec![gateway(5, 200, 1, 30)], 2, 0),
+        ("the gateway had two of three", three(), vec![gateway(5, 300, 2, 20)], 1, 0),
+        ("it had more before the window", three(), vec![gateway(5, 200, 7, 30)], 2, 0),
         (
             "two events of it, each its own rows",
             three(),
@@ -188,11 +124,7 @@ fn what_is_covered_and_what_remains() {
         ),
         (
             "it cannot see all rows",
-            vec![
-                row(100, 200, 30),
-                only_ours(row(200, 300, 20)),
-                row(300, 400, 10),
-            ],
+            vec![row(100, 200, 30), only_ours(row(200, 300, 20)), row(300, 400, 10)],
             vec![gateway(5, 400, 2, 10)],
             1,
             0,
@@ -204,27 +136,9 @@ fn what_is_covered_and_what_remains() {
             0,
             0,
         ),
-        (
-            "it left out an echo by its own list",
-            three(),
-            vec![gateway(5, 400, 1, 20)],
-            2,
-            0,
-        ),
-        (
-            "its window was elsewhere",
-            three(),
-            vec![gateway(5, 90, 1, 45)],
-            3,
-            1,
-        ),
-        (
-            "its offset is of other content: by time",
-            three(),
-            vec![gateway(5, 90, 1, 20)],
-            2,
-            0,
-        ),
+        ("it left out an echo by its own list", three(), vec![gateway(5, 400, 1, 20)], 2, 0),
+        ("its window was elsewhere", three(), vec![gateway(5, 90, 1, 45)], 3, 1),
+        ("its offset is of other content: by time", three(), vec![gateway(5, 90, 1, 20)], 2, 0),
         (
             "two rows of one time, an event each",
             vec![row(100, 200, 10), row(200, 300, 10)],
@@ -235,55 +149,16 @@ fn what_is_covered_and_what_remains() {
         (
             "we and the gateway recorded the same row",
             three(),
-            vec![
-                ours(5, (100, 200), GENERATION, 1, 30),
-                gateway(6, 200, 1, 30),
-            ],
+            vec![ours(5, (100, 200), GENERATION, 1, 30), gateway(6, 200, 1, 30)],
             2,
             0,
         ),
-        (
-            "ours, same window",
-            three(),
-            vec![ours(5, (0, 400), GENERATION, 3, 10)],
-            0,
-            0,
-        ),
-        (
-            "ours, a part of it",
-            three(),
-            vec![ours(5, (0, 300), GENERATION, 2, 20)],
-            1,
-            0,
-        ),
-        (
-            "ours, a row half in it",
-            three(),
-            vec![ours(5, (150, 350), GENERATION, 9, 20)],
-            2,
-            0,
-        ),
-        (
-            "ours, another life of the file",
-            three(),
-            vec![ours(5, (0, 90), OTHER, 1, 20)],
-            2,
-            0,
-        ),
-        (
-            "ours, another life, two",
-            three(),
-            vec![ours(5, (0, 90), OTHER, 2, 10)],
-            1,
-            0,
-        ),
-        (
-            "ours, another life, no such time",
-            three(),
-            vec![ours(5, (0, 400), OTHER, 1, 15)],
-            3,
-            1,
-        ),
+        ("ours, same window", three(), vec![ours(5, (0, 400), GENERATION, 3, 10)], 0, 0),
+        ("ours, a part of it", three(), vec![ours(5, (0, 300), GENERATION, 2, 20)], 1, 0),
+        ("ours, a row half in it", three(), vec![ours(5, (150, 350), GENERATION, 9, 20)], 2, 0),
+        ("ours, another life of the file", three(), vec![ours(5, (0, 90), OTHER, 1, 20)], 2, 0),
+        ("ours, another life, two", three(), vec![ours(5, (0, 90), OTHER, 2, 10)], 1, 0),
+        ("ours, another life, no such time", three(), vec![ours(5, (0, 400), OTHER, 1, 15)], 3, 1),
         (
             "ours in another life covers only what our rule counts",
             vec![only_gateways(row(100, 200, 20)), row(200, 300, 20)],
@@ -336,23 +211,14 @@ fn what_is_covered_and_what_remains() {
     ];
     for (name, rows, events, turns, unplaced) in cases {
         let plan = plan(&intent(0, 400, rows), &events, Some(&[]), NOW);
-        assert_eq!(
-            (plan.turns, plan.unplaced.len()),
-            (turns, unplaced),
-            "{name}: {plan:?}"
-        );
+        assert_eq!((plan.turns, plan.unplaced.len()), (turns, unplaced), "{name}: {plan:?}");
     }
 }
 
 #[test]
 fn the_event_takes_the_greatest_time_of_what_remains() {
     let rows = vec![row(100, 200, 5), row(200, 300, 20), row(300, 400, 2)];
-    let plan = plan(
-        &intent(0, 400, rows),
-        &[gateway(7, 400, 1, 2)],
-        Some(&[]),
-        NOW,
-    );
+    let plan = plan(&intent(0, 400, rows), &[gateway(7, 400, 1, 2)], Some(&[]), NOW);
     assert_eq!(plan.turns, 2);
     assert_eq!(plan.occurred_at, Some(NOW.plus_ms(-5000)));
     assert_eq!(plan.newest_seen, Sequence(7));
@@ -368,17 +234,9 @@ fn seen_never_goes_back() {
 
 #[test]
 fn false_turns_of_the_gateway_are_counted() {
-    let rows = vec![
-        only_gateways(row(100, 200, 30)),
-        row(200, 300, 20),
-        only_ours(row(300, 400, 10)),
-    ];
-    let plan = plan(
-        &intent(0, 400, rows),
-        &[gateway(5, 300, 2, 20)],
-        Some(&[]),
-        NOW,
-    );
+    let rows =
+        vec![only_gateways(row(100, 200, 30)), row(200, 300, 20), only_ours(row(300, 400, 10))];
+    let plan = plan(&intent(0, 400, rows), &[gateway(5, 300, 2, 20)], Some(&[]), NOW);
     assert_eq!((plan.turns, plan.false_turns), (1, 1));
     let own = ours(6, (100, 400), GENERATION, 1, 10);
     let covered = super::plan(
@@ -387,11 +245,7 @@ fn false_turns_of_the_gateway_are_counted() {
         Some(&[]),
         NOW,
     );
-    assert_eq!(
-        (covered.covered.len(), covered.false_turns),
-        (1, 0),
-        "nobody counted it"
-    );
+    assert_eq!((covered.covered.len(), covered.false_turns), (1, 0), "nobody counted it");
 }
 
 #[test]
@@ -416,10 +270,7 @@ fn an_event_that_begins_in_the_linked_file_covers_its_rows_in_the_window() {
     let (before, within) = (row(100, 200, 5), row(400, 500, 10));
     let events = [gateway(5, 500, 2, 5)];
     let window = intent(400, 600, vec![within.clone(), row(500, 600, 1)]);
-    assert_eq!(
-        plan(&window, &events, Some(&[before, within]), NOW).turns,
-        1
-    );
+    assert_eq!(plan(&window, &events, Some(&[before, within]), NOW).turns, 1);
 }
 
 #[test]
@@ -429,33 +280,15 @@ fn an_event_with_rows_beyond_the_window_is_kept_for_the_next_one() {
     let second = intent(200, 400, vec![file[1].clone(), file[2].clone()]);
     for (name, event, turns) in [
         ("all three rows", gateway(5, 400, 3, 10), (0, 0)),
-        (
-            "the two of the second window",
-            gateway(5, 400, 2, 10),
-            (1, 0),
-        ),
-        (
-            "ours, all three",
-            ours(5, (100, 400), GENERATION, 3, 10),
-            (0, 0),
-        ),
-        (
-            "ours in another life, two of them",
-            ours(5, (0, 90), OTHER, 2, 20),
-            (0, 1),
-        ),
+        ("the two of the second window", gateway(5, 400, 2, 10), (1, 0)),
+        ("ours, all three", ours(5, (100, 400), GENERATION, 3, 10), (0, 0)),
+        ("ours in another life, two of them", ours(5, (0, 90), OTHER, 2, 20), (0, 1)),
     ] {
         let plan = |intent: &Intent| plan(intent, std::slice::from_ref(&event), Some(&file), NOW);
         let (here, there) = (plan(&first), plan(&second));
         assert_eq!((here.turns, there.turns), turns, "{name}");
-        assert!(
-            here.keeps_events && here.newest_seen == Sequence(4),
-            "{name}: {here:?}"
-        );
-        assert!(
-            !there.keeps_events && there.newest_seen == Sequence(5),
-            "{name}: {there:?}"
-        );
+        assert!(here.keeps_events && here.newest_seen == Sequence(4), "{name}: {here:?}");
+        assert!(!there.keeps_events && there.newest_seen == Sequence(5), "{name}: {there:?}");
     }
 }
 
@@ -464,25 +297,11 @@ fn the_linked_file_is_asked_for_only_where_it_could_matter() {
     let needs =
         |event: SourceEvent| plan(&intent(100, 400, three()), &[event], None, NOW).needs_linked;
     assert!(!needs(gateway(5, 400, 3, 10)));
-    assert!(
-        !needs(gateway(5, 200, 9, 30)),
-        "what is missing stood before the window"
-    );
+    assert!(!needs(gateway(5, 200, 9, 30)), "what is missing stood before the window");
     assert!(needs(gateway(5, 200, 1, 45)), "not in the window");
-    assert!(
-        needs(gateway(5, 401, 1, 10)),
-        "its window ended beyond ours"
-    );
-    assert!(
-        !needs(ours(5, (0, 900), GENERATION, 1, 10)),
-        "it says itself what it covers"
-    );
+    assert!(needs(gateway(5, 401, 1, 10)), "its window ended beyond ours");
+    assert!(!needs(ours(5, (0, 900), GENERATION, 1, 10)), "it says itself what it covers");
     assert!(needs(ours(5, (0, 900), OTHER, 1, 45)));
-    let looked = plan(
-        &intent(100, 400, three()),
-        &[gateway(5, 90, 1, 45)],
-        Some(&[]),
-        NOW,
-    );
+    let looked = plan(&intent(100, 400, three()), &[gateway(5, 90, 1, 45)], Some(&[]), NOW);
     assert!(!looked.needs_linked && looked.unplaced == [Sequence(5)]);
 }

@@ -4,8 +4,7 @@ use crate::record::testing::{KEY, NOW, WATCHER, followed, id, intent, key, marks
 
 fn turn(log: &mut SignalLog, from: u64, to: u64) {
     let window = intent(from, to, vec![row(from, to, 1)]);
-    log.record_window(&window, None, Ahead::Unseen, NOW)
-        .unwrap();
+    log.record_window(&window, None, Ahead::Unseen, NOW).unwrap();
 }
 
 #[test]
@@ -16,27 +15,17 @@ fn what_was_before_the_registration_never_notifies() {
     assert!(log.watch(&key("agent:b:x"), &key(KEY), None, NOW).unwrap());
     assert_eq!(marks(&log, "agent:b:x"), (3, 3, 3));
     assert_eq!(log.pending(Some(&key("agent:b:x"))).unwrap(), []);
-    assert!(
-        log.watch(&key("agent:b:x"), &key("agent:main:new"), None, NOW)
-            .unwrap()
-    );
+    assert!(log.watch(&key("agent:b:x"), &key("agent:main:new"), None, NOW).unwrap());
     let fresh = &log.watches(Some(&key("agent:b:x"))).unwrap()[0];
     assert_eq!(fresh.target, key("agent:main:new"));
-    assert_eq!(
-        (fresh.last_seen, fresh.material),
-        (Sequence(0), Sequence(0)),
-        "no head yet"
-    );
+    assert_eq!((fresh.last_seen, fresh.material), (Sequence(0), Sequence(0)), "no head yet");
 }
 
 #[test]
 fn the_head_of_any_agent_is_where_a_watch_begins() {
     let mut log = followed();
     log.connection
-        .execute(
-            "INSERT INTO session_state_heads VALUES (?1, 'b', 9, 0, 0)",
-            [KEY],
-        )
+        .execute("INSERT INTO session_state_heads VALUES (?1, 'b', 9, 0, 0)", [KEY])
         .unwrap();
     log.watch(&key("agent:b:x"), &key(KEY), None, NOW).unwrap();
     assert_eq!(marks(&log, "agent:b:x"), (9, 9, 9));
@@ -47,26 +36,17 @@ fn registering_again_changes_nothing() {
     let mut log = followed();
     turn(&mut log, 100, 200);
     let before = log.watches(None).unwrap();
-    assert!(
-        !log.watch(&key(WATCHER), &key(KEY), Some("/other"), NOW.plus_ms(9))
-            .unwrap()
-    );
+    assert!(!log.watch(&key(WATCHER), &key(KEY), Some("/other"), NOW.plus_ms(9)).unwrap());
     assert_eq!(log.watches(None).unwrap(), before);
 }
 
 #[test]
 fn a_watcher_has_a_full_key_and_watches_another() {
-    for (watcher, target) in [
-        ("global", KEY),
-        ("agent:main", KEY),
-        ("agent::x", KEY),
-        ("", KEY),
-        (KEY, KEY),
-    ] {
+    for (watcher, target) in
+        [("global", KEY), ("agent:main", KEY), ("agent::x", KEY), ("", KEY), (KEY, KEY)]
+    {
         let mut log = followed();
-        let refused = log
-            .watch(&key(watcher), &key(target), None, NOW)
-            .unwrap_err();
+        let refused = log.watch(&key(watcher), &key(target), None, NOW).unwrap_err();
         assert_eq!(refused.exit_code(), 2, "{watcher}: {refused}");
         assert_eq!(log.watches(None).unwrap().len(), 1);
     }
@@ -75,10 +55,8 @@ fn a_watcher_has_a_full_key_and_watches_another() {
 #[test]
 fn watches_are_removed_one_or_all() {
     let mut log = followed();
-    log.watch(&key(WATCHER), &key("agent:main:a"), None, NOW)
-        .unwrap();
-    log.watch(&key(WATCHER), &key("agent:main:b"), None, NOW)
-        .unwrap();
+    log.watch(&key(WATCHER), &key("agent:main:a"), None, NOW).unwrap();
+    log.watch(&key(WATCHER), &key("agent:main:b"), None, NOW).unwrap();
     log.watch(&key("agent:b:x"), &key(KEY), None, NOW).unwrap();
     assert_eq!(log.unwatch(&key(WATCHER), Some(&key(KEY))).unwrap(), 1);
     assert_eq!(log.unwatch(&key(WATCHER), Some(&key(KEY))).unwrap(), 0);
@@ -104,10 +82,7 @@ fn notices_are_due_until_they_are_acknowledged() {
             material: Sequence(2),
         }]
     );
-    assert_eq!(
-        log.acknowledge(&due[0], NOW.plus_ms(7)).unwrap(),
-        Acknowledged::Settled
-    );
+    assert_eq!(log.acknowledge(&due[0], NOW.plus_ms(7)).unwrap(), Acknowledged::Settled);
     let watch = &log.watches(Some(&key(WATCHER))).unwrap()[0];
     assert_eq!((watch.last_seen.0, watch.updated_at), (2, NOW.plus_ms(7)));
     assert_eq!(log.pending(Some(&key(WATCHER))).unwrap(), []);
@@ -127,11 +102,7 @@ fn an_acknowledgement_counts_only_for_the_cursor_as_it_was() {
         turn(&mut log, 100, 200);
         let mut notice = log.pending(None).unwrap().remove(0);
         change(&mut notice);
-        assert_eq!(
-            log.acknowledge(&notice, NOW).unwrap(),
-            Acknowledged::Stale,
-            "{notice:?}"
-        );
+        assert_eq!(log.acknowledge(&notice, NOW).unwrap(), Acknowledged::Stale, "{notice:?}");
         assert_eq!(marks(&log, WATCHER), (1, 2, 2));
     }
 }
@@ -142,11 +113,7 @@ fn what_happened_under_a_notice_opens_the_next_one() {
     turn(&mut log, 100, 200);
     let first = log.pending(None).unwrap().remove(0);
     turn(&mut log, 200, 300);
-    assert_eq!(
-        log.pending(None).unwrap()[0].text(),
-        first.text(),
-        "still the same notice"
-    );
+    assert_eq!(log.pending(None).unwrap()[0].text(), first.text(), "still the same notice");
     let Acknowledged::Reopened(next) = log.acknowledge(&first, NOW).unwrap() else {
         panic!("more has happened");
     };
@@ -163,13 +130,7 @@ fn the_gateways_old_marks_are_no_watchers() {
                  material_sequence, updated_at) VALUES ('ambient-group-watch:6d61', 't', 5, 0)",
         )
         .unwrap();
-    assert_eq!(
-        (
-            log.watches(None).unwrap().len(),
-            log.pending(None).unwrap().len()
-        ),
-        (1, 0)
-    );
+    assert_eq!((log.watches(None).unwrap().len(), log.pending(None).unwrap().len()), (1, 0));
 }
 
 #[test]

@@ -24,9 +24,7 @@ fn marker(log: &SignalLog) -> Option<u64> {
 
 fn dedupe_id(event: &Event) -> String {
     let key = event.dedupe_key.clone().unwrap();
-    key.strip_prefix(&format!("upstream:{KEY}:{}:", source()))
-        .unwrap()
-        .to_owned()
+    key.strip_prefix(&format!("upstream:{KEY}:{}:", source())).unwrap().to_owned()
 }
 
 /// The gateway's event of a window that ends here.
@@ -67,18 +65,11 @@ fn one_turn_becomes_the_gateways_event_and_says_what_it_covers() {
         })
     );
     assert_eq!(dedupe_id(event), "400");
-    assert_eq!(
-        event.payload_json.as_deref(),
-        Some("{\"from\":100,\"generation\":\"0a1b2c3d\"}")
-    );
+    assert_eq!(event.payload_json.as_deref(), Some("{\"from\":100,\"generation\":\"0a1b2c3d\"}"));
     let link = log.link(&id()).unwrap().unwrap();
     assert_eq!(link.marker_json.as_deref(), Some("{\"offset\":400}"));
     assert_eq!(link.last_scanned_at, Some(NOW));
-    assert_eq!(
-        link.updated_at,
-        NOW.plus_ms(1),
-        "also within the millisecond of the adoption"
-    );
+    assert_eq!(link.updated_at, NOW.plus_ms(1), "also within the millisecond of the adoption");
     assert_eq!(marks(&log, WATCHER), (1, 2, 2));
 }
 
@@ -99,25 +90,15 @@ fn several_turns_become_one_event_at_the_greatest_time() {
 fn an_intent_that_is_carried_out_again_gives_the_same_and_no_second_event() {
     let mut log = followed();
     gateways(&mut log, 200, 1, NOW.plus_ms(-30_000));
-    let intent = intent(
-        100,
-        400,
-        vec![row(100, 200, 30), row(200, 300, 20), row(300, 400, 10)],
-    );
+    let intent = intent(100, 400, vec![row(100, 200, 30), row(200, 300, 20), row(300, 400, 10)]);
     let first = window(&mut log, &intent);
     assert_eq!((first.turns, first.covered), (2, 1));
     // The gateway goes on meanwhile.
     gateways(&mut log, 500, 1, NOW.plus_ms(-1000));
     let again = window(&mut log, &intent);
     assert_eq!(
-        WindowRecord {
-            notices: Vec::new(),
-            ..again
-        },
-        WindowRecord {
-            notices: Vec::new(),
-            ..first.clone()
-        }
+        WindowRecord { notices: Vec::new(), ..again },
+        WindowRecord { notices: Vec::new(), ..first.clone() }
     );
     assert_eq!(turn_events(&log).len(), 3);
     assert_eq!(marker(&log), Some(400));
@@ -141,32 +122,17 @@ fn an_event_that_is_said_to_be_accounted_for_is_still_not_written_twice() {
     let first = window(&mut log, &intent);
     intent.seen = Sequence(1000);
     let again = window(&mut log, &intent);
-    assert_eq!(
-        (again.sequence, turn_events(&log).len()),
-        (first.sequence, 1)
-    );
+    assert_eq!((again.sequence, turn_events(&log).len()), (first.sequence, 1));
 }
 
 #[test]
 fn a_window_that_the_gateway_had_is_no_event() {
     let mut log = followed();
     let theirs = gateways(&mut log, 400, 2, NOW.plus_ms(-10_000));
-    let false_turn = CountableRow {
-        ours: false,
-        ..row(100, 200, 30)
-    };
-    let record = window(
-        &mut log,
-        &intent(100, 400, vec![false_turn, row(200, 300, 10)]),
-    );
-    assert_eq!(
-        (record.turns, record.sequence, record.newest_seen),
-        (0, None, theirs)
-    );
-    assert_eq!(
-        (record.covered, record.false_turns, record.unplaced),
-        (2, 1, 0)
-    );
+    let false_turn = CountableRow { ours: false, ..row(100, 200, 30) };
+    let record = window(&mut log, &intent(100, 400, vec![false_turn, row(200, 300, 10)]));
+    assert_eq!((record.turns, record.sequence, record.newest_seen), (0, None, theirs));
+    assert_eq!((record.covered, record.false_turns, record.unplaced), (2, 1, 0));
     assert_eq!(marker(&log), Some(400));
 }
 
@@ -174,17 +140,10 @@ fn a_window_that_the_gateway_had_is_no_event() {
 fn what_the_gateway_cannot_see_is_recorded_where_it_was_first() {
     let mut log = followed();
     gateways(&mut log, 400, 1, NOW.plus_ms(-10_000));
-    let unseen = CountableRow {
-        gateway: false,
-        ..row(100, 200, 30)
-    };
+    let unseen = CountableRow { gateway: false, ..row(100, 200, 30) };
     let record = window(&mut log, &intent(100, 400, vec![unseen, row(200, 300, 10)]));
     assert_eq!(record.turns, 1);
-    assert_eq!(
-        dedupe_id(&turn_events(&log)[1]),
-        "400.0a1b2c3d.100",
-        "400 is taken"
-    );
+    assert_eq!(dedupe_id(&turn_events(&log)[1]), "400.0a1b2c3d.100", "400 is taken");
 }
 
 #[test]
@@ -240,11 +199,7 @@ fn two_agents_get_an_event_each() {
         intent.agent_id = AgentId::new(agent);
         let first = window(&mut log, &intent);
         assert_eq!(first.turns, 1, "{agent}");
-        assert_eq!(
-            window(&mut log, &intent).sequence,
-            first.sequence,
-            "{agent}"
-        );
+        assert_eq!(window(&mut log, &intent).sequence, first.sequence, "{agent}");
         let mut next = intent.clone();
         next.generation = Generation::new(OTHER);
         next.rows = vec![row(300, 400, 5)];
@@ -290,10 +245,7 @@ fn nothing_is_written_for_a_link_that_is_gone_or_another() {
         |log| assert!(log.unlink(&id()).unwrap()),
         |log| {
             let ref_json = r#"{"filePath":"/elsewhere.jsonl"}"#.to_owned();
-            let other = NewLink {
-                ref_json,
-                ..new_link(id())
-            };
+            let other = NewLink { ref_json, ..new_link(id()) };
             assert!(log.adopt(&other, NOW).unwrap().replaced);
         },
         |log| {
@@ -306,17 +258,10 @@ fn nothing_is_written_for_a_link_that_is_gone_or_another() {
         change(&mut log);
         let before = log.links(LinkFilter::All).unwrap();
         let outcome = log
-            .record_window(
-                &intent(100, 400, vec![row(100, 200, 1)]),
-                None,
-                Ahead::Unseen,
-                NOW,
-            )
+            .record_window(&intent(100, 400, vec![row(100, 200, 1)]), None, Ahead::Unseen, NOW)
             .unwrap();
         assert_eq!(outcome, WindowOutcome::LinkGone);
-        let moved = log
-            .move_marker(&id(), &source(), 400, Ahead::Unseen, NOW)
-            .unwrap();
+        let moved = log.move_marker(&id(), &source(), 400, Ahead::Unseen, NOW).unwrap();
         assert_eq!(moved, MarkerOutcome::LinkGone);
         assert_eq!(turn_events(&log), []);
         assert_eq!(log.links(LinkFilter::All).unwrap(), before);
@@ -326,25 +271,16 @@ fn nothing_is_written_for_a_link_that_is_gone_or_another() {
 #[test]
 fn a_marker_beyond_the_window_is_looked_at_first() {
     let mut log = followed();
-    log.move_marker(&id(), &source(), 900, Ahead::Unseen, NOW)
-        .unwrap();
+    log.move_marker(&id(), &source(), 900, Ahead::Unseen, NOW).unwrap();
     let before = log.link(&id()).unwrap().unwrap();
     let intent = intent(100, 400, vec![row(100, 200, 1)]);
-    for ahead in [
-        Ahead::Unseen,
-        Ahead::Keep(800),
-        Ahead::Replace(901),
-        Ahead::Keep(400),
-    ] {
+    for ahead in [Ahead::Unseen, Ahead::Keep(800), Ahead::Replace(901), Ahead::Keep(400)] {
         let outcome = log.record_window(&intent, None, ahead, NOW).unwrap();
         assert_eq!(outcome, WindowOutcome::MarkerAhead(900), "{ahead:?}");
         let moved = log.move_marker(&id(), &source(), 400, ahead, NOW).unwrap();
         assert_eq!(moved, MarkerOutcome::MarkerAhead(900), "{ahead:?}");
     }
-    assert_eq!(
-        (log.link(&id()).unwrap().unwrap(), turn_events(&log)),
-        (before, vec![])
-    );
+    assert_eq!((log.link(&id()).unwrap().unwrap(), turn_events(&log)), (before, vec![]));
     for (ahead, stands) in [(Ahead::Keep(900), 900), (Ahead::Replace(900), 400)] {
         let before = log.link(&id()).unwrap().unwrap();
         let outcome = log.record_window(&intent, None, ahead, NOW).unwrap();
@@ -363,22 +299,10 @@ fn a_marker_is_moved_over_rows_of_no_account_only_where_it_has_to() {
         let link = log.link(&id()).unwrap().unwrap();
         (moved, link.marker().unwrap(), link.updated_at.0 - NOW.0)
     };
-    assert_eq!(
-        step(100, Ahead::Unseen, NOW),
-        (MarkerOutcome::Stands, 100, 0)
-    );
-    assert_eq!(
-        step(400, Ahead::Unseen, NOW),
-        (MarkerOutcome::Moved, 400, 1)
-    );
-    assert_eq!(
-        step(300, Ahead::Keep(400), NOW),
-        (MarkerOutcome::Stands, 400, 1)
-    );
-    assert_eq!(
-        step(300, Ahead::Replace(400), NOW.plus_ms(9)),
-        (MarkerOutcome::Moved, 300, 9)
-    );
+    assert_eq!(step(100, Ahead::Unseen, NOW), (MarkerOutcome::Stands, 100, 0));
+    assert_eq!(step(400, Ahead::Unseen, NOW), (MarkerOutcome::Moved, 400, 1));
+    assert_eq!(step(300, Ahead::Keep(400), NOW), (MarkerOutcome::Stands, 400, 1));
+    assert_eq!(step(300, Ahead::Replace(400), NOW.plus_ms(9)), (MarkerOutcome::Moved, 300, 9));
 }
 
 #[test]
@@ -386,10 +310,7 @@ fn a_marker_in_an_older_form_or_none_is_replaced() {
     for stored in [Some("{\"size\":200}"), Some("{}"), Some("no json"), None] {
         let mut log = followed();
         log.connection
-            .execute(
-                "UPDATE session_upstream_links SET last_marker_json = ?1",
-                [stored],
-            )
+            .execute("UPDATE session_upstream_links SET last_marker_json = ?1", [stored])
             .unwrap();
         window(&mut log, &intent(100, 400, vec![row(100, 200, 1)]));
         assert_eq!(marker(&log), Some(400), "{stored:?}");
@@ -402,8 +323,7 @@ fn updated_at_grows_also_under_a_clock_that_steps_back() {
     for (step, grown) in [(0, 1), (-5000, 2), (10, 10)] {
         let now = NOW.plus_ms(step);
         let rows = vec![];
-        log.record_window(&intent(100, 400, rows), None, Ahead::Unseen, now)
-            .unwrap();
+        log.record_window(&intent(100, 400, rows), None, Ahead::Unseen, now).unwrap();
         let link = log.link(&id()).unwrap().unwrap();
         assert_eq!(link.updated_at, NOW.plus_ms(grown));
         assert_eq!(link.last_scanned_at, Some(now));
@@ -414,10 +334,7 @@ fn updated_at_grows_also_under_a_clock_that_steps_back() {
 fn two_that_carry_out_one_intent_at_once_record_it_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("signal.sqlite");
-    SignalLog::open(&path)
-        .unwrap()
-        .adopt(&new_link(id()), NOW)
-        .unwrap();
+    SignalLog::open(&path).unwrap().adopt(&new_link(id()), NOW).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -456,11 +373,7 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (any::<bool>(), 1_usize..6, any::<bool>()).prop_map(|(ours, rows, killed)| {
-        if ours {
-            Step::Ours { rows, killed }
-        } else {
-            Step::Gateway { rows, killed }
-        }
+        if ours { Step::Ours { rows, killed } } else { Step::Gateway { rows, killed } }
     });
     prop::collection::vec(step, 0..14)
 }

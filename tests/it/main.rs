@@ -1,0 +1,6 @@
+//! The real binary in a home of its own.
+
+mod daemon;
+mod kill;
+mod story;
+mod world;

@@ -1,0 +1,286 @@
+//! What a user does, and sees.
+
+use crate::world::{SECRET, World};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+
+#[test]
+fn the_whole_job_from_adoption_to_a_missing_upstream() {
+    let world = World::new();
+    world.append(1, &(world.typed() + &world.machine()));
+    let before = std::fs::metadata(world.file(1)).unwrap().len();
+    let key = world.adopt(1);
+    world.run(&["watch", "add", "agent:main:main", &key]);
+
+    let rows = world.machine() + &world.typed() + &world.machine() + &world.typed() + &world.machine();
+    let last: Value = serde_json::from_str(rows.lines().nth(3).unwrap()).unwrap();
+    world.append(1, &rows);
+    let after = std::fs::metadata(world.file(1)).unwrap().len();
+
+    let report = world.json(&["once"]);
+    let link = &report["links"][0];
+    for (field, value) in [
+        ("sessionKey", json!(key)),
+        ("agentId", json!("main")),
+        ("catalogId", json!("claude")),
+        ("hostId", json!("gateway:local")),
+        ("threadId", json!(world.thread(1))),
+        ("outcome", json!("read")),
+        ("turns", json!(2)),
+        ("echoes", json!(0)),
+        ("eventSequence", json!(2)),
+        ("markerBefore", json!(before)),
+        ("markerAfter", json!(after)),
+        ("error", Value::Null),
+    ] {
+        assert_eq!(link[field], value, "{field}");
+    }
+    assert_eq!(report["events"].as_array().unwrap().len(), 1);
+
+    let log = world.signal_log();
+    let source = link["source"].as_str().unwrap();
+    let (dedupe, actor, actor_id, session_id, summary, payload, at): (
+        String,
+        String,
+        Option<String>,
+        Option<String>,
+        String,
+        String,
+        i64,
+    ) = log
+        .query_row(
+            "SELECT dedupe_key, actor_type, actor_id, session_id, summary, payload_json, occurred_at
+             FROM session_state_events WHERE kind = 'human_direct_message'",
+            [],
+            |row| {
+                Ok((
+                    row.get(0)?,
+                    row.get(1)?,
+                    row.get(2)?,
+                    row.get(3)?,
+                    row.get(4)?,
+                    row.get(5)?,
+                    row.get(6)?,
+                ))
+            },
+        )
+        .unwrap();
+    assert_eq!(dedupe, format!("upstream:{key}:{source}:{after}"));
+    assert_eq!((actor.as_str(), actor_id, session_id), ("human", None, None));
+    assert_eq!(summary, "human message via claude");
+    let payload: Value = serde_json::from_str(&payload).unwrap();
+    assert_eq!(payload.as_object().unwrap().keys().collect::<Vec<_>>(), ["turns", "from", "generation"]);
+    assert_eq!((&payload["turns"], &payload["from"]), (&json!(2), &json!(before)));
+    assert_eq!(payload["generation"].as_str().unwrap().len(), 8);
+    let typed_at = humantime::parse_rfc3339(last["timestamp"].as_str().unwrap()).unwrap();
+    let typed_at = typed_at.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    assert_eq!(u128::try_from(at).unwrap(), typed_at);
+
+    let cursor: (i64, i64, i64, String) = log
+        .query_row(
+            "SELECT last_seen_sequence, notified_sequence, material_sequence, provenance
+             FROM session_watch_cursors",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )
+        .unwrap();
+    assert_eq!(cursor, (1, 2, 2, "explicit".to_owned()));
+    let head: (i64, i64) = log
+        .query_row("SELECT last_sequence, pruned_max_sequence FROM session_state_heads", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .unwrap();
+    assert_eq!(head, (2, 0));
+    let marker: String = log
+        .query_row("SELECT last_marker_json FROM session_upstream_links", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(marker, format!("{{\"offset\":{after}}}"));
+
+    let again = world.json(&["once"]);
+    assert_eq!((&again["links"][0]["outcome"], &again["events"]), (&json!("unchanged"), &json!([])));
+
+    let notices = world.json(&["notices", "agent:main:main", "--ack"]);
+    assert_eq!(
+        notices["notices"][0]["text"],
+        json!(format!(
+            "Session \"{key}\" changed (other actor). Reconcile before acting: session_status sessionKey \"{key}\" changesSince 1."
+        ))
+    );
+    assert_eq!(world.json(&["notices", "agent:main:main"])["notices"], json!([]));
+    let status = world.json(&["status", &key, "--changes-since", "1"]);
+    assert_eq!((&status["stateVersion"], &status["agentId"]), (&json!(2), &json!("main")));
+    assert_eq!(
+        status["stateChanges"],
+        json!({
+            "events": [{
+                "sequence": 2,
+                "kind": "human_direct_message",
+                "actorType": "human",
+                "occurredAt": at,
+                "summary": "human message via claude",
+            }],
+            "truncated": false,
+            "earliestAvailableSequence": 1,
+            "historyGap": false,
+        })
+    );
+
+    std::fs::remove_file(world.file(1)).unwrap();
+    for outcome in ["missing", "missing", "deleted"] {
+        assert_eq!(world.json(&["once"])["links"][0]["outcome"], json!(outcome));
+    }
+    let events = world.run(&["events", "--json", "--kind", "upstream_missing"]);
+    let event: Value = serde_json::from_str(&events).unwrap();
+    assert_eq!(event["payload"], json!({ "channel": "claude", "cause": "deleted" }));
+    assert_eq!((&event["actorType"], &event["summary"]), (&json!("system"), &json!("upstream missing via claude")));
+    assert_eq!(world.json(&["links"]), json!({ "links": [] }));
+    assert_eq!(world.json(&["once"])["links"], json!([]));
+}
+
+#[test]
+fn a_text_that_a_program_sent_is_no_turn_and_the_same_text_typed_is() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    let key = world.adopt(1);
+    let mut sent = world.command(&["sent", &key]).stdin(Stdio::piped()).spawn().unwrap();
+    sent.stdin.take().unwrap().write_all(b" go   on\n").unwrap();
+    assert!(sent.wait().unwrap().success());
+    world.append(1, &(world.unmarked("go on") + &world.unmarked("go on")));
+    let report = world.json(&["once"]);
+    assert_eq!((&report["links"][0]["echoes"], &report["links"][0]["turns"]), (&json!(1), &json!(1)));
+}
+
+#[test]
+fn a_dry_run_says_what_would_happen_and_writes_nothing() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    world.adopt(1);
+    world.json(&["once"]);
+    world.append(1, &world.typed());
+    let before = snapshot(&world.state());
+    let report = world.json(&["once", "--dry-run", "--explain"]);
+    assert_eq!(report["links"][0]["turns"], json!(1));
+    assert_eq!(report["links"][0]["verdicts"][0]["class"], json!("human_text"));
+    assert_eq!(snapshot(&world.state()), before);
+    let empty = World::new();
+    assert_eq!(empty.json(&["once", "--dry-run"])["links"], json!([]));
+    assert!(!empty.state().exists());
+}
+
+/// Names, contents and modes of a folder.
+fn snapshot(folder: &Path) -> Vec<(String, Vec<u8>, u32)> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let mode = entry.metadata().unwrap().permissions().mode();
+            (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap(), mode)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn no_text_is_kept_and_nobody_else_can_read_our_files() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    let key = world.adopt(1);
+    let mut sent = world.command(&["sent", &key]).stdin(Stdio::piped()).spawn().unwrap();
+    sent.stdin.take().unwrap().write_all(SECRET.as_bytes()).unwrap();
+    assert!(sent.wait().unwrap().success());
+    let broken = format!("{{\"type\":\"user\",\"message\":\"{SECRET}\n");
+    world.append(1, &(world.typed() + &world.unmarked(SECRET) + &broken));
+    world.run(&["once", "--explain"]);
+    world.run(&["once", "--json", "--explain", "-vvv"]);
+    for (name, content, mode) in snapshot(&world.state()) {
+        let text = String::from_utf8_lossy(&content);
+        assert!(!text.contains("zanzibar"), "{name} holds text");
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let mode = std::fs::metadata(world.state()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn errors_say_what_to_do_and_exit_codes_say_how_bad() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    for (args, code, word) in [
+        (&["adopt", "no-such-session"][..], 1, "--claude-dir"),
+        (&["adopt", "/etc/passwd"], 1, "no main session file"),
+        (&["adopt"], 2, "SESSION"),
+        (&["adopt", "x", "--agent", "a b"], 2, "agent id"),
+        (&["unlink", "agent:main:none"], 1, "links"),
+        (&["status", "agent:main:none"], 1, "links"),
+        (&["watch", "add", "agent:main:main", "agent:main:none"], 1, "adopt"),
+        (&["frobnicate"], 2, "frobnicate"),
+        (&["sent", "agent:main:none"], 2, "standard input"),
+        (&["--config", "none.toml", "links"], 2, "none.toml"),
+    ] {
+        let (got, err) = world.fail(args);
+        assert_eq!(got, code, "{args:?}: {err}");
+        assert!(err.contains(word), "{args:?}: {err}");
+    }
+    let key = world.adopt(1);
+    for watcher in ["main", "agent:main:", key.as_str()] {
+        let (code, err) = world.fail(&["watch", "add", watcher, &key]);
+        assert_eq!(code, 2, "{watcher}: {err}");
+    }
+}
+
+#[test]
+fn a_journal_or_signal_log_of_another_schema_is_refused() {
+    for file in ["signal.sqlite", "upstreamd.sqlite"] {
+        let world = World::new();
+        world.append(1, &world.machine());
+        world.adopt(1);
+        world.json(&["once"]);
+        let database = rusqlite::Connection::open(world.state().join(file)).unwrap();
+        database.pragma_update(None, "user_version", 999).unwrap();
+        drop(database);
+        let (code, err) = world.fail(&["once"]);
+        assert_eq!(code, 4, "{file}: {err}");
+        assert!(err.contains("999") && err.contains(file), "{err}");
+    }
+}
+
+#[test]
+fn people_see_tables() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    let key = world.adopt(1);
+    world.run(&["watch", "add", "agent:main:main", &key]);
+    world.append(1, &(world.typed() + &world.typed()));
+    let mut seen = String::new();
+    for args in [
+        &["once"][..],
+        &["links"],
+        &["watch", "list"],
+        &["notices", "agent:main:main"],
+        &["events"],
+        &["status"],
+        &["status", &key, "--changes-since", "0"],
+        &["unlink", &key],
+        &["links"],
+    ] {
+        let shown: Vec<&str> = args.iter().map(|arg| if *arg == key { "KEY" } else { *arg }).collect();
+        seen += &format!("$ upstreamd {}\n{}\n", shown.join(" "), world.run(args));
+    }
+    let home = world.path().to_str().unwrap().to_owned();
+    insta::with_settings!({filters => vec![
+        (regex_escape(&home).as_str(), "[HOME]"),
+        (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "[TIME]"),
+        (r"\d+ ms", "[N] ms"),
+        (r"\d+ s ago|now|just now", "[AGO]"),
+    ]}, {
+        insta::assert_snapshot!(seen);
+    });
+}
+
+fn regex_escape(text: &str) -> String {
+    text.replace('.', r"\.")
+}
