@@ -3,4 +3,5 @@
 mod daemon;
 mod kill;
 mod story;
+mod tour;
 mod world;
