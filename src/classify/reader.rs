@@ -78,7 +78,9 @@ impl Reader {
             line.start
                 .saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX))
         };
-        let pieces = line::split(bytes, Row::parse, |parsed| match parsed {
+        let has_controls = bytes.iter().any(|byte| *byte < 0x20);
+        let parse = |rest| Row::parse(rest, has_controls);
+        let pieces = line::split(bytes, parse, |parsed| match parsed {
             Parsed::Row(row) => row.kind.is_some_and(drift::is_known_type),
             Parsed::NoObject => false,
         });

@@ -109,6 +109,13 @@ pub(crate) fn judge(row: &Row<'_>, context: &Context<'_>, settings: Settings) ->
         .unwrap_or(verdict(Class::Unknown, "no-rule", Default, settings))
 }
 
+/// The names of all rules, in their order.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let tables: [&[Rule]; 4] = [&ROWS, &USER_FIELDS, &USER_SHAPES, &USER_REST];
+    tables.into_iter().flatten().map(|(name, _)| *name)
+}
+
 /// A verdict: the class says whether it counts.
 pub(crate) const fn verdict(
     class: Class,

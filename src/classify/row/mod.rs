@@ -212,8 +212,8 @@ fn read_tool_text<'a>(cursor: &mut Cursor<'a>) -> Result<Option<RawStr<'a>>, Fai
 
 impl<'a> Row<'a> {
     /// Reads the first value of `bytes`; gives the offset just after it.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<(Parsed<'a>, usize), Fail> {
-        let mut cursor = Cursor::new(bytes);
+    pub(crate) fn parse(bytes: &'a [u8], has_controls: bool) -> Result<(Parsed<'a>, usize), Fail> {
+        let mut cursor = Cursor::new(bytes, has_controls);
         if cursor.peek() != Some(b'{') {
             cursor.skip()?;
             return Ok((Parsed::NoObject, cursor.position()));
