@@ -5,6 +5,7 @@
 //! at once. Not here: where lines come from (`scan`), what the verdicts lead to (`record`).
 
 use super::queue::{Delivery, QueueRow, QueueState};
+use super::row::json::RawStr;
 use super::row::{Parsed, Row, date, is};
 use super::rules::{self, Context};
 use super::version::Version;
@@ -136,7 +137,7 @@ impl Reader {
         }
         let version = self.state.version.as_deref().and_then(Version::parse);
         let at = row.timestamp.and_then(|time| date::parse(&time.text()));
-        let uuid = row.uuid.map(|uuid| uuid.text());
+        let uuid = row.uuid.map(RawStr::text);
         let compat = if is_whole {
             compat::turn(row, &self.key)
         } else {

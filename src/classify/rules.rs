@@ -315,7 +315,7 @@ fn scheduled_task(row: &Row<'_>, _: &Context<'_>) -> Found {
 /// 19.
 fn hook_text(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(
-        row.hook_text || is(row.row_source, "hook"),
+        row.hook_text || is(row.source, "hook"),
         Class::Hook,
         FirstHand,
     )
@@ -404,7 +404,7 @@ fn turn_origin_sdk(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 9, 10, 13, 17: a row that names its writer is not a person's.
 fn row_source(row: &Row<'_>, context: &Context<'_>) -> Found {
-    row.row_source?;
+    row.source?;
     let text = context.text();
     let class = if shape::is_interrupt(text) {
         Class::Interrupt
@@ -483,7 +483,7 @@ fn unknown_command(row: &Row<'_>, context: &Context<'_>) -> Found {
     when(is_line, Class::CommandOutput, Shape)
 }
 
-/// OpenClaw's own prompts, in versions without an entrypoint.
+/// The gateway's own prompts, in versions without an entrypoint.
 fn openclaw_prompt(_: &Row<'_>, context: &Context<'_>) -> Found {
     when(
         shape::is_prompt_of_openclaw(context.text()),
@@ -530,6 +530,10 @@ fn host_of_person(row: &Row<'_>, _: &Context<'_>) -> Found {
 }
 
 /// 1, 3, 5, 7, 8, 27, 28.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a rule like the others, which may know nothing"
+)]
 fn nothing_against_it(row: &Row<'_>, _: &Context<'_>) -> Found {
     Some((class_of_words(&row.message.content), Default))
 }

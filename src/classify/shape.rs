@@ -109,7 +109,7 @@ pub(crate) fn is_unknown_command(text: &str) -> bool {
         .is_some_and(|name| !name.is_empty() && !name.contains(char::is_whitespace))
 }
 
-/// A prompt of OpenClaw itself.
+/// A prompt of the gateway itself.
 pub(crate) fn is_prompt_of_openclaw(text: &str) -> bool {
     text.starts_with(INTER_SESSION) || text.starts_with(RESEED)
 }
