@@ -132,7 +132,7 @@ impl Reader {
         (start, end): (u64, u64),
         is_whole: bool,
     ) -> JudgedRow {
-        if let Some(version) = row.version {
+        if let Some(version) = row.version.filter(|_| is_conversation(row)) {
             self.state.version = Some(drift::plain(&version.beginning(256)));
         }
         let version = self.state.version.as_deref().and_then(Version::parse);
@@ -234,6 +234,12 @@ fn said<'a>(row: &'a Row<'a>, is_queue_row: bool) -> Option<std::borrow::Cow<'a,
     } else {
         None
     }
+}
+
+/// Whether a row is one of the conversation's, which name the version that wrote them.
+fn is_conversation(row: &Row<'_>) -> bool {
+    const TYPES: [&str; 5] = ["user", "assistant", "system", "attachment", "progress"];
+    TYPES.iter().any(|name| row.is_kind(name))
 }
 
 /// Whether there is nothing on a line but white space, as JavaScript has it.

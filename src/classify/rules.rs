@@ -514,7 +514,7 @@ fn no_thinking_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
     let marks = context
         .version
         .is_some_and(|version| (MARKS_THINKING.0..MARKS_THINKING.1).contains(&version));
-    when(marks && !row.has_thinking_metadata, Class::SdkPrompt, Shape)
+    when(marks && !has_prompt_mark(row), Class::SdkPrompt, Shape)
 }
 
 /// 25.

@@ -9,13 +9,14 @@ use super::Class;
 use super::compat::{INTER_SESSION, RESEED};
 
 /// Tags that Claude Code writes around what a local command, a shell line or a hook has to say.
-const ECHOES: [(&str, Class); 11] = [
+const ECHOES: [(&str, Class); 12] = [
     ("<command-message>", Class::HumanCommand),
     ("<command-name>", Class::LocalCommand),
     ("<command-args>", Class::LocalCommand),
     ("<local-command-stdout>", Class::CommandOutput),
     ("<local-command-stderr>", Class::CommandOutput),
     ("<local-command-caveat>", Class::Meta),
+    ("<fork-source>", Class::Meta),
     ("<bash-input>", Class::HumanBash),
     ("<bash-stdout>", Class::CommandOutput),
     ("<bash-stderr>", Class::CommandOutput),
@@ -92,8 +93,9 @@ pub(crate) fn is_message_of_agent(text: &str) -> bool {
     let text = text.strip_prefix(PREAMBLE).map_or(text, str::trim_start);
     MESSAGES.iter().any(|tag| {
         text.strip_prefix(tag).is_some_and(|behind| {
+            let attributes = behind.split('>').next().unwrap_or_default();
             behind.starts_with('>')
-                || behind.starts_with(char::is_whitespace) && behind.contains('=')
+                || attributes.starts_with(char::is_whitespace) && attributes.contains('=')
         })
     })
 }
