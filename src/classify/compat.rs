@@ -1,7 +1,7 @@
 //! The gateway's rule, bit for bit, its faults included (facts: gateway §5.7).
 //!
 //! Answers: whether the gateway counts a row, at which time, and which text it compares with own
-//! texts. Always holds: the same as OpenClaw 2026.9.6 for every line; `tests` and the interop suite
+//! texts. Always holds: the same as release 2026.9.6 for every line; `tests` and the interop suite
 //! hold it to that. Not here: our own rule (`rules`). A line counts only where the whole of it is one
 //! JSON value; the reader sees to that.
 
@@ -10,10 +10,10 @@ use super::row::{Row, date, is};
 use crate::echo::text::normalise;
 use crate::ids::HashKey;
 
-/// The beginning of a text that one OpenClaw session sent to another.
+/// The beginning of a text that one session of the gateway sent to another.
 pub(crate) const INTER_SESSION: &str = "[Inter-session message]";
 
-/// The beginning of the prompt by which OpenClaw fills a fresh session with an old conversation.
+/// The beginning of the prompt by which the gateway fills a fresh session with an old conversation.
 pub(crate) const RESEED: &str = "Continue this conversation using the OpenClaw transcript below as prior session history.\n\
 Treat it as authoritative context for this fresh CLI session.\n\n<conversation_history>";
 

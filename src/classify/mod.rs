@@ -13,6 +13,8 @@ mod reader;
 mod row;
 mod rules;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod version;
 
 use crate::ids::{Identity, TextHash, Timestamp};

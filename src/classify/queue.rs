@@ -8,6 +8,7 @@
 //! Before 2.1.97 a message that is typed during a tool call leaves nothing but its `enqueue` and a
 //! `remove`, so the `remove` proves the `enqueue` a turn. Later versions write an attachment.
 
+use super::row::json::RawStr;
 use super::row::{Row, is};
 use super::version::{KEEPS_QUEUED_MESSAGES, Version};
 use super::{Class, Evidence, ProvenRow, Settings, rules, shape};
@@ -38,6 +39,10 @@ pub struct QueueState {
 
 /// One message in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four answers that do not depend on each other"
+)]
 struct QueueEntry {
     start: u64,
     end: u64,
@@ -172,7 +177,7 @@ impl QueueState {
 
     /// Takes out the entry that a row means: the same command, the same text, else the oldest.
     fn find(&mut self, found: &QueueRow<'_>) -> Option<QueueEntry> {
-        let command = found.row.command_uuid.map(|uuid| uuid.text());
+        let command = found.row.command_uuid.map(RawStr::text);
         let by_command = command.and_then(|uuid| {
             self.open.iter().position(|entry| entry.command_uuid.as_deref() == Some(&*uuid))
         });

@@ -5,6 +5,7 @@
 //! at once. Not here: where lines come from (`scan`), what the verdicts lead to (`record`).
 
 use super::queue::{Delivery, QueueRow, QueueState};
+use super::row::json::RawStr;
 use super::row::{Parsed, Row, date, is};
 use super::rules::{self, Context};
 use super::version::Version;
@@ -67,9 +68,13 @@ impl Reader {
         }
         let bytes = line.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line.bytes);
         let mark = line.bytes.len() - bytes.len();
-        let offset =
-            |at: usize| line.start.saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX));
-        let pieces = line::split(bytes, Row::parse, |parsed| match parsed {
+        let offset = |at: usize| {
+            line.start
+                .saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX))
+        };
+        let has_controls = bytes.iter().any(|byte| *byte < 0x20);
+        let parse = |rest| Row::parse(rest, has_controls);
+        let pieces = line::split(bytes, parse, |parsed| match parsed {
             Parsed::Row(row) => row.kind.is_some_and(drift::is_known_type),
             Parsed::NoObject => false,
         });
@@ -104,13 +109,17 @@ impl Reader {
         (start, end): (u64, u64),
         is_whole: bool,
     ) -> JudgedRow {
-        if let Some(version) = row.version {
+        if let Some(version) = row.version.filter(|_| is_conversation(row)) {
             self.state.version = Some(drift::plain(&version.beginning(256)));
         }
         let version = self.state.version.as_deref().and_then(Version::parse);
         let at = row.timestamp.and_then(|time| date::parse(&time.text()));
-        let uuid = row.uuid.map(|uuid| uuid.text());
-        let compat = if is_whole { compat::turn(row, &self.key) } else { None };
+        let uuid = row.uuid.map(RawStr::text);
+        let compat = if is_whole {
+            compat::turn(row, &self.key)
+        } else {
+            None
+        };
         let is_queue_row = row.is_kind("queue-operation");
         let said = said(row, is_queue_row);
         // Decoded and hashed only where somebody asks: most rows are the agent's.
@@ -191,6 +200,12 @@ fn said<'a>(row: &'a Row<'a>, is_queue_row: bool) -> Option<std::borrow::Cow<'a,
     }
     let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"))?;
     if is(attachment.kind, "queued_command") { attachment.prompt.first_text() } else { None }
+}
+
+/// Whether a row is one of the conversation's, which name the version that wrote them.
+fn is_conversation(row: &Row<'_>) -> bool {
+    const TYPES: [&str; 5] = ["user", "assistant", "system", "attachment", "progress"];
+    TYPES.iter().any(|name| row.is_kind(name))
 }
 
 /// Whether there is nothing on a line but white space, as JavaScript has it.

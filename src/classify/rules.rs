@@ -109,6 +109,13 @@ pub(crate) fn judge(row: &Row<'_>, context: &Context<'_>, settings: Settings) ->
         .unwrap_or(verdict(Class::Unknown, "no-rule", Default, settings))
 }
 
+/// The names of all rules, in their order.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let tables: [&[Rule]; 4] = [&ROWS, &USER_FIELDS, &USER_SHAPES, &USER_REST];
+    tables.into_iter().flatten().map(|(name, _)| *name)
+}
+
 /// A verdict: the class says whether it counts.
 pub(crate) const fn verdict(
     class: Class,
@@ -283,7 +290,11 @@ fn scheduled_task(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 19.
 fn hook_text(row: &Row<'_>, _: &Context<'_>) -> Found {
-    when(row.hook_text || is(row.row_source, "hook"), Class::Hook, FirstHand)
+    when(
+        row.hook_text || is(row.source, "hook"),
+        Class::Hook,
+        FirstHand,
+    )
 }
 
 /// 8, 10, 11, 18, 19, 20, 29, 30: never a person.
@@ -361,7 +372,7 @@ fn turn_origin_sdk(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 9, 10, 13, 17: a row that names its writer is not a person's.
 fn row_source(row: &Row<'_>, context: &Context<'_>) -> Found {
-    row.row_source?;
+    row.source?;
     let text = context.text();
     let class = if shape::is_interrupt(text) {
         Class::Interrupt
@@ -421,7 +432,7 @@ fn unknown_command(row: &Row<'_>, context: &Context<'_>) -> Found {
     when(is_line, Class::CommandOutput, Shape)
 }
 
-/// OpenClaw's own prompts, in versions without an entrypoint.
+/// The gateway's own prompts, in versions without an entrypoint.
 fn openclaw_prompt(_: &Row<'_>, context: &Context<'_>) -> Found {
     when(shape::is_prompt_of_openclaw(context.text()), Class::SdkPrompt, Shape)
 }
@@ -446,7 +457,7 @@ fn no_thinking_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
     let marks = context
         .version
         .is_some_and(|version| (MARKS_THINKING.0..MARKS_THINKING.1).contains(&version));
-    when(marks && !row.has_thinking_metadata, Class::SdkPrompt, Shape)
+    when(marks && !has_prompt_mark(row), Class::SdkPrompt, Shape)
 }
 
 /// 25.
@@ -457,6 +468,10 @@ fn host_of_person(row: &Row<'_>, _: &Context<'_>) -> Found {
 }
 
 /// 1, 3, 5, 7, 8, 27, 28.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a rule like the others, which may know nothing"
+)]
 fn nothing_against_it(row: &Row<'_>, _: &Context<'_>) -> Found {
     Some((class_of_words(&row.message.content), Default))
 }

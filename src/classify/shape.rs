@@ -9,13 +9,14 @@ use super::Class;
 use super::compat::{INTER_SESSION, RESEED};
 
 /// Tags that Claude Code writes around what a local command, a shell line or a hook has to say.
-const ECHOES: [(&str, Class); 11] = [
+const ECHOES: [(&str, Class); 12] = [
     ("<command-message>", Class::HumanCommand),
     ("<command-name>", Class::LocalCommand),
     ("<command-args>", Class::LocalCommand),
     ("<local-command-stdout>", Class::CommandOutput),
     ("<local-command-stderr>", Class::CommandOutput),
     ("<local-command-caveat>", Class::Meta),
+    ("<fork-source>", Class::Meta),
     ("<bash-input>", Class::HumanBash),
     ("<bash-stdout>", Class::CommandOutput),
     ("<bash-stderr>", Class::CommandOutput),
@@ -82,8 +83,9 @@ pub(crate) fn is_message_of_agent(text: &str) -> bool {
     let text = text.strip_prefix(PREAMBLE).map_or(text, str::trim_start);
     MESSAGES.iter().any(|tag| {
         text.strip_prefix(tag).is_some_and(|behind| {
+            let attributes = behind.split('>').next().unwrap_or_default();
             behind.starts_with('>')
-                || behind.starts_with(char::is_whitespace) && behind.contains('=')
+                || attributes.starts_with(char::is_whitespace) && attributes.contains('=')
         })
     })
 }
@@ -99,7 +101,7 @@ pub(crate) fn is_unknown_command(text: &str) -> bool {
         .is_some_and(|name| !name.is_empty() && !name.contains(char::is_whitespace))
 }
 
-/// A prompt of OpenClaw itself.
+/// A prompt of the gateway itself.
 pub(crate) fn is_prompt_of_openclaw(text: &str) -> bool {
     text.starts_with(INTER_SESSION) || text.starts_with(RESEED)
 }

@@ -75,8 +75,11 @@ pub(crate) enum Piece<T> {
     },
 }
 
-/// Places where a row is looked for behind a torn one. The first nearly always is one.
+/// Places on a line where a row is looked for behind a torn one. The first nearly always is one.
 const MAX_ATTEMPTS: usize = 64;
+
+/// Pieces of a line: more are not told apart, so that a line of empty objects costs no memory.
+const MAX_PIECES: usize = 1024;
 
 /// Splits a line into its values and what is none. `parse` reads the first value of some bytes and
 /// says where it ended; `is_row` says whether a value found behind a torn one is a row, not just an
@@ -86,19 +89,37 @@ pub(crate) fn split<'a, T>(
     parse: impl Fn(&'a [u8]) -> Result<(T, usize), Fail>,
     is_row: impl Fn(&T) -> bool,
 ) -> Vec<Piece<T>> {
+    let mut search = Search {
+        bytes,
+        parse,
+        is_row,
+        attempts: MAX_ATTEMPTS,
+    };
     let mut pieces = Vec::with_capacity(1);
     let mut at = skip_space(bytes, 0);
     while at < bytes.len() {
+        if pieces.len() >= MAX_PIECES {
+            pieces.push(Piece::NoJson {
+                start: at,
+                end: bytes.len(),
+                category: SkipCategory::Syntax,
+            });
+            break;
+        }
         let rest = bytes.get(at..).unwrap_or_default();
-        match parse(rest) {
+        match (search.parse)(rest) {
             Ok((value, length)) => {
                 pieces.push(Piece::Value { start: at, end: at + length, value });
                 at = skip_space(bytes, at + length);
             }
             Err(fail) => {
                 let category = categorise(rest, fail);
-                let Some((start, value, end)) = row_behind(bytes, at, fail, &parse, &is_row) else {
-                    pieces.push(Piece::NoJson { start: at, end: bytes.len(), category });
+                let Some((start, value, end)) = search.row_behind(at, fail) else {
+                    pieces.push(Piece::NoJson {
+                        start: at,
+                        end: bytes.len(),
+                        category,
+                    });
                     break;
                 };
                 let category =
@@ -112,29 +133,51 @@ pub(crate) fn split<'a, T>(
     pieces
 }
 
-/// The first whole row behind a torn one that begins at `torn`: it must reach to the end of the
-/// line or to another object, since objects inside the torn row do not.
-fn row_behind<'a, T>(
+/// The search for whole rows behind torn ones, with what it may cost on this line.
+struct Search<'a, P, R> {
     bytes: &'a [u8],
-    torn: usize,
-    fail: Fail,
-    parse: &impl Fn(&'a [u8]) -> Result<(T, usize), Fail>,
-    is_row: &impl Fn(&T) -> bool,
-) -> Option<(usize, T, usize)> {
-    // A row that was cut inside a string takes the next row's first quote for its end, and fails
-    // just behind it. So the likely place is the last one before the failure.
-    let failed = torn + fail.at;
-    let near = bytes.get(torn + 1..(failed + 2).min(bytes.len())).unwrap_or_default();
-    let likely = memmem::rfind(near, b"{\"").map(|at| torn + 1 + at).filter(|_| !fail.ended);
-    let all = memmem::find_iter(bytes.get(torn + 1..).unwrap_or_default(), b"{\"")
-        .map(|at| torn + 1 + at)
-        .take(MAX_ATTEMPTS);
-    likely.into_iter().chain(all).find_map(|start| {
-        let (value, length) = parse(bytes.get(start..)?).ok()?;
+    parse: P,
+    is_row: R,
+    attempts: usize,
+}
+
+impl<'a, T, P, R> Search<'a, P, R>
+where
+    P: Fn(&'a [u8]) -> Result<(T, usize), Fail>,
+    R: Fn(&T) -> bool,
+{
+    /// The first whole row behind a torn one that begins at `torn`.
+    fn row_behind(&mut self, torn: usize, fail: Fail) -> Option<(usize, T, usize)> {
+        // A row that was cut inside a string takes the next row's first quote for its end, and
+        // fails just behind it. So the likely place is the last one before the failure.
+        let failed = (torn + fail.at + 2).min(self.bytes.len());
+        let near = self.bytes.get(torn + 1..failed).unwrap_or_default();
+        let likely = memmem::rfind(near, b"{\"")
+            .map(|at| torn + 1 + at)
+            .filter(|_| !fail.ended);
+        let behind = self.bytes.get(torn + 1..).unwrap_or_default();
+        let all = memmem::find_iter(behind, b"{\"").map(|at| torn + 1 + at);
+        likely
+            .into_iter()
+            .chain(all)
+            .take(self.attempts)
+            .find_map(|start| {
+                self.attempts -= 1;
+                self.row_at(start).map(|(value, end)| (start, value, end))
+            })
+    }
+
+    /// The row that begins here: it must reach to the end of the line or to another object, since
+    /// objects inside a torn row do not.
+    fn row_at(&self, start: usize) -> Option<(T, usize)> {
+        let (value, length) = (self.parse)(self.bytes.get(start..)?).ok()?;
         let end = start + length;
-        let is_followed = matches!(bytes.get(skip_space(bytes, end)), None | Some(b'{'));
-        (is_followed && is_row(&value)).then_some((start, value, end))
-    })
+        let is_followed = matches!(
+            self.bytes.get(skip_space(self.bytes, end)),
+            None | Some(b'{')
+        );
+        (is_followed && (self.is_row)(&value)).then_some((value, end))
+    }
 }
 
 fn categorise(bytes: &[u8], fail: Fail) -> SkipCategory {

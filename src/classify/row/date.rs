@@ -4,12 +4,13 @@
 //! machine. A time without a zone would be local time; which zone the writer lived in is not in the
 //! row, so it is taken as UTC. Claude Code writes `Z` in every version seen.
 
+use super::date_token::{Token, Tokens, Word};
 use crate::ids::Timestamp;
 
 /// The time in `text`, if `Date.parse` finds one.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let mut parser = Parser {
-        tokens: Tokens { chars: text.chars(), peeked: None },
+        tokens: Tokens::new(text),
         day: Day::default(),
         time: Time::default(),
         zone: Zone::default(),
@@ -21,150 +22,6 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let ms = days * 86_400_000 + parser.time.ms()? - parser.zone.ms();
     // The range of a JavaScript date.
     (ms.abs() <= 8_640_000_000_000_000).then_some(Timestamp(ms))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Token {
-    Number { value: i64, length: usize },
-    Symbol(char),
-    Word(Word),
-    Space,
-    Other,
-    End,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
-    Month(i64),
-    HalfDay(i64),
-    /// A zone's hours; and whether it is the single letter Z.
-    Zone(i64, bool),
-    TimeFollows,
-    Unknown,
-}
-
-struct Tokens<'a> {
-    chars: std::str::Chars<'a>,
-    peeked: Option<Token>,
-}
-
-impl Tokens<'_> {
-    fn next(&mut self) -> Token {
-        self.peeked.take().unwrap_or_else(|| self.scan())
-    }
-
-    fn peek(&mut self) -> Token {
-        if let Some(token) = self.peeked {
-            return token;
-        }
-        let token = self.scan();
-        self.peeked = Some(token);
-        token
-    }
-
-    fn skip_symbol(&mut self, symbol: char) -> bool {
-        let is_there = self.peek() == Token::Symbol(symbol);
-        if is_there {
-            self.peeked = None;
-        }
-        is_there
-    }
-
-    /// The next number if it has so many digits.
-    fn fixed(&mut self, digits: usize) -> Option<i64> {
-        match self.peek() {
-            Token::Number { value, length } if length == digits => Some(value),
-            _ => None,
-        }
-    }
-
-    fn scan(&mut self) -> Token {
-        let mut ahead = self.chars.clone();
-        let Some(first) = ahead.next() else {
-            return Token::End;
-        };
-        if first.is_ascii_digit() {
-            return self.number();
-        }
-        if first == '(' {
-            self.parentheses();
-            return Token::Other;
-        }
-        if first >= 'A' && !crate::echo::text::is_js_space(first) {
-            return Token::Word(self.word());
-        }
-        self.chars = ahead;
-        match first {
-            ':' | '-' | '+' | '.' | ')' => Token::Symbol(first),
-            _ if crate::echo::text::is_js_space(first) => Token::Space,
-            _ => Token::Other,
-        }
-    }
-
-    /// A numeral: leading zeros do not count among the nine digits that do.
-    fn number(&mut self) -> Token {
-        let (mut value, mut length, mut significant) = (0_i64, 0, 0);
-        while let Some(digit) = self.chars.clone().next().and_then(|c| c.to_digit(10)) {
-            self.chars.next();
-            length += 1;
-            if significant > 0 || digit > 0 {
-                significant += 1;
-                if significant <= 9 {
-                    value = value * 10 + i64::from(digit);
-                }
-            }
-        }
-        Token::Number { value, length }
-    }
-
-    fn parentheses(&mut self) {
-        let mut depth = 0_usize;
-        for c in self.chars.by_ref() {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 {
-                return;
-            }
-        }
-    }
-
-    fn word(&mut self) -> Word {
-        let (mut prefix, mut length) = (String::new(), 0);
-        while let Some(c) = self.chars.clone().next() {
-            if c < 'A' || crate::echo::text::is_js_space(c) {
-                break;
-            }
-            self.chars.next();
-            length += 1;
-            if length <= 3 {
-                prefix.push(c.to_ascii_lowercase());
-            }
-        }
-        const MONTHS: [&str; 12] =
-            ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-        if let Some(month) = (1..).zip(MONTHS).find(|(_, name)| *name == prefix) {
-            return Word::Month(month.0);
-        }
-        if length > 3 {
-            return Word::Unknown;
-        }
-        match prefix.as_str() {
-            "am" => Word::HalfDay(0),
-            "pm" => Word::HalfDay(12),
-            "z" => Word::Zone(0, true),
-            "ut" | "utc" | "gmt" => Word::Zone(0, false),
-            "edt" => Word::Zone(-4, false),
-            "est" | "cdt" => Word::Zone(-5, false),
-            "cst" | "mdt" => Word::Zone(-6, false),
-            "mst" | "pdt" => Word::Zone(-7, false),
-            "pst" => Word::Zone(-8, false),
-            "t" => Word::TimeFollows,
-            _ => Word::Unknown,
-        }
-    }
 }
 
 #[derive(Default)]
@@ -393,10 +250,11 @@ impl Parser<'_> {
                     self.tokens.skip_symbol('-');
                 }
                 Token::Word(Word::Zone(hours, _)) if has_number => self.zone.set(hours),
-                Token::Word(_) => {
-                    if has_number || matches!(self.tokens.peek(), Token::Number { .. }) {
-                        return None;
-                    }
+                // Words without meaning may stand before the first number, apart from it.
+                Token::Word(_)
+                    if has_number || matches!(self.tokens.peek(), Token::Number { .. }) =>
+                {
+                    return None;
                 }
                 Token::Symbol(sign @ ('-' | '+'))
                     if self.zone.is_utc() || !self.time.parts.is_empty() =>

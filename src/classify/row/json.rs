@@ -56,14 +56,19 @@ impl<'a> RawStr<'a> {
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Whether a control character stands anywhere: only then do strings have to be searched.
-    controls: bool,
+    /// Only then do strings have to be searched for them.
+    has_controls: bool,
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the first byte.
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, controls: bytes.iter().any(|byte| *byte < 0x20) }
+    /// A cursor at the first byte. `has_controls` says whether any control character may be there:
+    /// found out once a line, not once a value.
+    pub(crate) const fn new(bytes: &'a [u8], has_controls: bool) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            has_controls,
+        }
     }
 
     /// Where the cursor stands.
@@ -235,7 +240,7 @@ impl<'a> Cursor<'a> {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
             let found = memchr2(b'"', b'\\', rest);
             let plain = rest.get(..found.unwrap_or(rest.len())).unwrap_or_default();
-            if self.controls
+            if self.has_controls
                 && let Some(control) = plain.iter().position(|byte| *byte < 0x20)
             {
                 self.at += control;
@@ -394,7 +399,7 @@ mod tests {
     use super::*;
 
     fn valid(bytes: &[u8]) -> bool {
-        let mut cursor = Cursor::new(bytes);
+        let mut cursor = Cursor::new(bytes, true);
         cursor.skip().is_ok() && cursor.peek().is_none()
     }
 
@@ -457,7 +462,7 @@ mod tests {
     #[test]
     fn strings_are_decoded_as_javascript_does() {
         let text = |json: &[u8]| {
-            Cursor::new(json)
+            Cursor::new(json, true)
                 .string_or_skip()
                 .unwrap()
                 .map(|text| text.text().into_owned())

@@ -5,6 +5,7 @@
 //! printed: a row holds text. Not here: what the fields mean (`rules`, `compat`, `queue`).
 
 pub(crate) mod date;
+mod date_token;
 pub(crate) mod json;
 
 use json::{Cursor, Fail, RawStr};
@@ -20,6 +21,10 @@ pub(crate) enum Parsed<'a> {
 
 /// The fields of a row that decide. No `Debug`: it holds text.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the row's own flags, each by itself"
+)]
 pub(crate) struct Row<'a> {
     pub(crate) kind: Option<RawStr<'a>>,
     pub(crate) subtype: Option<RawStr<'a>>,
@@ -39,7 +44,7 @@ pub(crate) struct Row<'a> {
     pub(crate) origin: Option<Origin<'a>>,
     pub(crate) prompt_source: Option<RawStr<'a>>,
     pub(crate) turn_origin: Option<RawStr<'a>>,
-    pub(crate) row_source: Option<RawStr<'a>>,
+    pub(crate) source: Option<RawStr<'a>>,
     pub(crate) has_permission_mode: bool,
     pub(crate) has_thinking_metadata: bool,
     pub(crate) has_scheduled_task: bool,
@@ -134,7 +139,7 @@ impl<'a> Content<'a> {
             Some(b'"') => Ok(cursor.string_or_skip()?.map_or(Self::Absent, Self::Text)),
             Some(b'[') => {
                 let mut blocks = Blocks::default();
-                cursor.array(|cursor| Block::read(cursor).map(|block| blocks.add(block)))?;
+                cursor.array(|cursor| Block::read(cursor).map(|block| blocks.add(&block)))?;
                 Ok(Self::Blocks(blocks))
             }
             _ => cursor.skip().map(|()| Self::Absent),
@@ -172,7 +177,7 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn add(&mut self, block: Block<'a>) {
+    fn add(&mut self, block: &Block<'a>) {
         let Some(kind) = block.kind else { return };
         if kind.is("text") {
             self.texts.extend(block.text);
@@ -212,8 +217,8 @@ fn read_tool_text<'a>(cursor: &mut Cursor<'a>) -> Result<Option<RawStr<'a>>, Fai
 
 impl<'a> Row<'a> {
     /// Reads the first value of `bytes`; gives the offset just after it.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<(Parsed<'a>, usize), Fail> {
-        let mut cursor = Cursor::new(bytes);
+    pub(crate) fn parse(bytes: &'a [u8], has_controls: bool) -> Result<(Parsed<'a>, usize), Fail> {
+        let mut cursor = Cursor::new(bytes, has_controls);
         if cursor.peek() != Some(b'{') {
             cursor.skip()?;
             return Ok((Parsed::NoObject, cursor.position()));
@@ -243,7 +248,7 @@ impl<'a> Row<'a> {
             b"origin" => self.origin = read_origin(cursor)?,
             b"promptSource" => self.prompt_source = cursor.string_or_skip()?,
             b"turnOrigin" => self.turn_origin = cursor.string_or_skip()?,
-            b"rowSource" => self.row_source = cursor.string_or_skip()?,
+            b"rowSource" => self.source = cursor.string_or_skip()?,
             b"permissionMode" => self.has_permission_mode = cursor.presence()?,
             b"thinkingMetadata" => self.has_thinking_metadata = cursor.presence()?,
             b"scheduledTaskId" => self.has_scheduled_task = cursor.presence()?,
