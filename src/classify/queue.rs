@@ -39,10 +39,7 @@ pub struct QueueState {
 
 /// One message in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "four answers that do not depend on each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "four answers that do not depend on each other")]
 struct QueueEntry {
     start: u64,
     end: u64,

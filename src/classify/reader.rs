@@ -68,10 +68,8 @@ impl Reader {
         }
         let bytes = line.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line.bytes);
         let mark = line.bytes.len() - bytes.len();
-        let offset = |at: usize| {
-            line.start
-                .saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX))
-        };
+        let offset =
+            |at: usize| line.start.saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX));
         let has_controls = bytes.iter().any(|byte| *byte < 0x20);
         let parse = |rest| Row::parse(rest, has_controls);
         let pieces = line::split(bytes, parse, |parsed| match parsed {
@@ -115,11 +113,7 @@ impl Reader {
         let version = self.state.version.as_deref().and_then(Version::parse);
         let at = row.timestamp.and_then(|time| date::parse(&time.text()));
         let uuid = row.uuid.map(RawStr::text);
-        let compat = if is_whole {
-            compat::turn(row, &self.key)
-        } else {
-            None
-        };
+        let compat = if is_whole { compat::turn(row, &self.key) } else { None };
         let is_queue_row = row.is_kind("queue-operation");
         let said = said(row, is_queue_row);
         // Decoded and hashed only where somebody asks: most rows are the agent's.

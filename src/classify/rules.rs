@@ -290,11 +290,7 @@ fn scheduled_task(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 19.
 fn hook_text(row: &Row<'_>, _: &Context<'_>) -> Found {
-    when(
-        row.hook_text || is(row.source, "hook"),
-        Class::Hook,
-        FirstHand,
-    )
+    when(row.hook_text || is(row.source, "hook"), Class::Hook, FirstHand)
 }
 
 /// 8, 10, 11, 18, 19, 20, 29, 30: never a person.
@@ -468,10 +464,7 @@ fn host_of_person(row: &Row<'_>, _: &Context<'_>) -> Found {
 }
 
 /// 1, 3, 5, 7, 8, 27, 28.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "a rule like the others, which may know nothing"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "a rule like the others, which may know nothing")]
 fn nothing_against_it(row: &Row<'_>, _: &Context<'_>) -> Found {
     Some((class_of_words(&row.message.content), Default))
 }

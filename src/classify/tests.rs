@@ -26,11 +26,7 @@ fn read_with(bytes: &[u8], settings: Settings, cuts: &[usize]) -> Vec<LineReport
         let line = raw.strip_suffix(b"\n").unwrap_or(raw);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let next = at + raw.len() as u64;
-        reports.push(reader.read_line(&Line {
-            start: at,
-            bytes: line,
-            next,
-        }));
+        reports.push(reader.read_line(&Line { start: at, bytes: line, next }));
         at = next;
         if cuts.contains(&number) {
             let stored = serde_json::to_string(&reader.into_state()).unwrap();
@@ -45,10 +41,7 @@ fn read(bytes: &[u8]) -> Vec<LineReport> {
 }
 
 fn rows(bytes: &[u8]) -> Vec<JudgedRow> {
-    read(bytes)
-        .into_iter()
-        .flat_map(|report| report.rows)
-        .collect()
+    read(bytes).into_iter().flat_map(|report| report.rows).collect()
 }
 
 fn fixtures() -> BTreeMap<String, Vec<u8>> {
@@ -56,10 +49,7 @@ fn fixtures() -> BTreeMap<String, Vec<u8>> {
         .unwrap()
         .map(|entry| entry.unwrap())
         .map(|entry| {
-            (
-                entry.file_name().into_string().unwrap(),
-                fs_err::read(entry.path()).unwrap(),
-            )
+            (entry.file_name().into_string().unwrap(), fs_err::read(entry.path()).unwrap())
         })
         .filter(|(name, _)| name != "EXPECTED.tsv")
         .collect()
@@ -72,16 +62,8 @@ fn describe(file: &str, line: usize, row: &JudgedRow, starts: &[u64]) -> String 
         .proves
         .iter()
         .map(|proven| {
-            let line = starts
-                .iter()
-                .position(|start| *start == proven.start)
-                .unwrap()
-                + 1;
-            format!(
-                "{line}:{}:{}",
-                proven.verdict.class.name(),
-                proven.verdict.rule
-            )
+            let line = starts.iter().position(|start| *start == proven.start).unwrap() + 1;
+            format!("{line}:{}:{}", proven.verdict.class.name(), proven.verdict.rule)
         })
         .collect();
     let columns = [
@@ -92,11 +74,7 @@ fn describe(file: &str, line: usize, row: &JudgedRow, starts: &[u64]) -> String 
         row.verdict.rule.to_owned(),
         row.verdict.evidence.name().to_owned(),
         yes(row.compat.is_some()).to_owned(),
-        if proves.is_empty() {
-            "-".to_owned()
-        } else {
-            proves.join(",")
-        },
+        if proves.is_empty() { "-".to_owned() } else { proves.join(",") },
     ];
     columns.join("\t")
 }
@@ -104,16 +82,11 @@ fn describe(file: &str, line: usize, row: &JudgedRow, starts: &[u64]) -> String 
 #[test]
 fn each_situation_gets_its_verdict() {
     let table = fs_err::read_to_string(folder().join("EXPECTED.tsv")).unwrap();
-    let expected: Vec<&str> = table
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .collect();
+    let expected: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
     let mut found = Vec::new();
     for (file, bytes) in fixtures() {
         assert!(
-            expected
-                .iter()
-                .any(|line| line.starts_with(&format!("{file}\t"))),
+            expected.iter().any(|line| line.starts_with(&format!("{file}\t"))),
             "{file} is not in EXPECTED.tsv"
         );
         let reports = read(&bytes);
@@ -122,38 +95,21 @@ fn each_situation_gets_its_verdict() {
             .map(|report| report.rows.first().map_or(u64::MAX, |row| row.start))
             .collect();
         for (number, report) in reports.iter().enumerate() {
-            found.extend(
-                report
-                    .rows
-                    .iter()
-                    .map(|row| describe(&file, number + 1, row, &starts)),
-            );
+            found.extend(report.rows.iter().map(|row| describe(&file, number + 1, row, &starts)));
         }
     }
-    let (wanted, got): (BTreeSet<&str>, BTreeSet<&str>) = (
-        expected.iter().copied().collect(),
-        found.iter().map(String::as_str).collect(),
-    );
+    let (wanted, got): (BTreeSet<&str>, BTreeSet<&str>) =
+        (expected.iter().copied().collect(), found.iter().map(String::as_str).collect());
     let missing: Vec<_> = wanted.difference(&got).collect();
     let surplus: Vec<_> = got.difference(&wanted).collect();
-    assert!(
-        missing.is_empty() && surplus.is_empty(),
-        "expected {missing:#?}\nfound {surplus:#?}"
-    );
-    assert_eq!(
-        expected.len(),
-        found.len(),
-        "a row of the table is there twice, or one is missing"
-    );
+    assert!(missing.is_empty() && surplus.is_empty(), "expected {missing:#?}\nfound {surplus:#?}");
+    assert_eq!(expected.len(), found.len(), "a row of the table is there twice, or one is missing");
 }
 
 #[test]
 fn every_rule_has_a_fixture() {
     let table = fs_err::read_to_string(folder().join("EXPECTED.tsv")).unwrap();
-    let seen: BTreeSet<&str> = table
-        .lines()
-        .filter_map(|line| line.split('\t').nth(4))
-        .collect();
+    let seen: BTreeSet<&str> = table.lines().filter_map(|line| line.split('\t').nth(4)).collect();
     let unseen: Vec<_> = rules::names().filter(|name| !seen.contains(name)).collect();
     assert!(unseen.is_empty(), "no fixture reaches {unseen:?}");
 }
@@ -176,32 +132,19 @@ fn settings_decide_on_commands_and_answers() {
         let bytes = fs_err::read(folder().join(file)).unwrap();
         let settings = Settings { commands, answers };
         let reports = read_with(&bytes, settings, &[]);
-        reports
-            .iter()
-            .flat_map(|report| &report.rows)
-            .filter(|row| row.verdict.human)
-            .count()
+        reports.iter().flat_map(|report| &report.rows).filter(|row| row.verdict.human).count()
     };
     for (file, commands, answers, turns) in [
         ("11-custom-command-2.0.42.jsonl", Turns, false, 1),
         ("11-custom-command-2.0.42.jsonl", All, false, 1),
-        (
-            "11-custom-command-2.0.42.jsonl",
-            CountCommands::None,
-            false,
-            0,
-        ),
+        ("11-custom-command-2.0.42.jsonl", CountCommands::None, false, 0),
         ("10-built-in-1.0.128.jsonl", Turns, false, 0),
         ("10-built-in-1.0.128.jsonl", All, false, 1),
         ("15-dialog-answer-2.0.42.jsonl", Turns, false, 0),
         ("15-dialog-answer-2.0.42.jsonl", Turns, true, 1),
         ("16-rejection-2.1.332.jsonl", Turns, true, 1),
     ] {
-        assert_eq!(
-            count(file, commands, answers),
-            turns,
-            "{file} {commands:?} {answers}"
-        );
+        assert_eq!(count(file, commands, answers), turns, "{file} {commands:?} {answers}");
     }
 }
 
@@ -227,11 +170,7 @@ fn a_skipped_piece_is_placed() {
         ]
     );
     assert_eq!(
-        reports
-            .iter()
-            .flat_map(|report| &report.rows)
-            .filter(|row| row.verdict.human)
-            .count(),
+        reports.iter().flat_map(|report| &report.rows).filter(|row| row.verdict.human).count(),
         3
     );
 }
@@ -243,10 +182,7 @@ fn objects_inside_a_torn_row_are_no_rows() {
     let whole = r#"{"type":"user","message":{"role":"user","content":"x"}}"#;
     for tail in ["", whole] {
         let line = format!("{torn}{tail}\n");
-        let human = rows(line.as_bytes())
-            .iter()
-            .filter(|row| row.verdict.human)
-            .count();
+        let human = rows(line.as_bytes()).iter().filter(|row| row.verdict.human).count();
         assert_eq!(human, usize::from(!tail.is_empty()), "{line}");
     }
 }
@@ -256,25 +192,13 @@ fn unknown_names_are_reported_and_clamped() {
     let line = |rest: &str| format!("{{\"version\":\"9.1.0\",{rest}}}\n");
     let drift = |rest: &str| {
         let names = rows(line(rest).as_bytes()).remove(0).drift;
-        names
-            .into_iter()
-            .map(|drift| (drift.field, drift.name))
-            .collect::<Vec<_>>()
+        names.into_iter().map(|drift| (drift.field, drift.name)).collect::<Vec<_>>()
     };
     let long = "x".repeat(500);
-    assert_eq!(
-        drift(&format!("\"type\":\"{long}\"")),
-        [("type", "x".repeat(64))]
-    );
-    assert_eq!(
-        drift("\"type\":\"a secret sentence\""),
-        [("type", "a".to_owned())]
-    );
+    assert_eq!(drift(&format!("\"type\":\"{long}\"")), [("type", "x".repeat(64))]);
+    assert_eq!(drift("\"type\":\"a secret sentence\""), [("type", "a".to_owned())]);
     assert_eq!(drift("\"type\":\"\u{442}\""), [("type", "?".to_owned())]);
-    assert_eq!(
-        drift("\"type\":\"system\",\"subtype\":\"new\""),
-        [("subtype", "new".to_owned())]
-    );
+    assert_eq!(drift("\"type\":\"system\",\"subtype\":\"new\""), [("subtype", "new".to_owned())]);
     assert_eq!(
         drift("\"type\":\"attachment\",\"attachment\":{\"type\":\"new\"}"),
         [("attachment.type", "new".to_owned())]
@@ -303,21 +227,10 @@ fn nothing_that_is_kept_or_shown_holds_text() {
     for (file, bytes) in fixtures() {
         let mut reader = Reader::new(&KEY, Settings::default(), ReaderState::default());
         for line in bytes.split(|byte| *byte == b'\n') {
-            let report = reader.read_line(&Line {
-                start: 0,
-                bytes: line,
-                next: 0,
-            });
+            let report = reader.read_line(&Line { start: 0, bytes: line, next: 0 });
             let state = serde_json::to_string(reader.state()).unwrap();
             let shown = format!("{report:?}{state}");
-            for word in [
-                "cogs",
-                "Stop after",
-                "oil it",
-                "task-id",
-                "polish",
-                "secret",
-            ] {
+            for word in ["cogs", "Stop after", "oil it", "task-id", "polish", "secret"] {
                 assert!(!shown.contains(word), "{file} shows {word}");
             }
         }
@@ -332,11 +245,7 @@ fn the_state_is_bounded() {
         let row = format!(
             r#"{{"type":"queue-operation","operation":"enqueue","content":"{number}","commandUuid":"{uuid}"}}"#
         );
-        reader.read_line(&Line {
-            start: 0,
-            bytes: row.as_bytes(),
-            next: 0,
-        });
+        reader.read_line(&Line { start: 0, bytes: row.as_bytes(), next: 0 });
     }
     assert!(serde_json::to_string(reader.state()).unwrap().len() < 256 * 256);
 }
@@ -360,10 +269,7 @@ fn a_hostile_line_takes_linear_time() {
 /// A row, or something that is nearly one.
 fn line_strategy() -> impl Strategy<Value = Vec<u8>> {
     let texts = fixtures().into_values().flat_map(|bytes| {
-        bytes
-            .split(|byte| *byte == b'\n')
-            .map(<[u8]>::to_vec)
-            .collect::<Vec<_>>()
+        bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>()
     });
     let lines: Vec<Vec<u8>> = texts.collect();
     let whole = proptest::sample::select(lines);
@@ -376,16 +282,13 @@ fn line_strategy() -> impl Strategy<Value = Vec<u8>> {
             line
         },
     );
-    let cut = (
-        whole.clone(),
-        whole.clone(),
-        any::<proptest::sample::Index>(),
-    )
-        .prop_map(|(mut line, behind, index)| {
+    let cut = (whole.clone(), whole.clone(), any::<proptest::sample::Index>()).prop_map(
+        |(mut line, behind, index)| {
             line.truncate(index.index(line.len() + 1));
             line.extend(behind);
             line
-        });
+        },
+    );
     let bytes = proptest::collection::vec(any::<u8>(), 0..200).prop_map(|mut bytes| {
         bytes.retain(|byte| *byte != b'\n');
         bytes

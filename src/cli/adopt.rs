@@ -44,7 +44,8 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
     };
     if sessions.is_empty() {
         return Err(Error::Failed(
-            "there is no session below the Claude folders; --claude-dir names other folders".to_owned(),
+            "there is no session below the Claude folders; --claude-dir names other folders"
+                .to_owned(),
         ));
     }
     let mut log = context.write_log()?;
@@ -73,7 +74,9 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
     for (link, created) in &adopted {
         let word = if *created { "adopted" } else { "already adopted:" };
         let thread = sanitise(link.thread_id.as_str());
-        context.out.line(&format!("{word} {thread} as {}", sanitise(link.id.session_key.as_str())))?;
+        context
+            .out
+            .line(&format!("{word} {thread} as {}", sanitise(link.id.session_key.as_str())))?;
     }
     Ok(())
 }

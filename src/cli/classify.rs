@@ -84,11 +84,7 @@ pub(super) fn run(args: &ClassifyArgs, mut context: Context) -> Result<()> {
     if args.summary { print_summary(&mut context, &summaries, &total) } else { Ok(()) }
 }
 
-fn print_summary(
-    context: &mut Context,
-    files: &[(PathBuf, Counts)],
-    total: &Counts,
-) -> Result<()> {
+fn print_summary(context: &mut Context, files: &[(PathBuf, Counts)], total: &Counts) -> Result<()> {
     let counts_json = |counts: &Counts| -> Value {
         counts
             .iter()
@@ -100,7 +96,9 @@ fn print_summary(
     };
     if context.out.json {
         for (path, counts) in files {
-            context.out.json_line(&json!({ "file": path.to_string_lossy(), "classes": counts_json(counts) }))?;
+            context.out.json_line(
+                &json!({ "file": path.to_string_lossy(), "classes": counts_json(counts) }),
+            )?;
         }
         return context.out.json_line(&json!({ "total": counts_json(total) }));
     }
@@ -184,10 +182,12 @@ fn classify(
             }
             for row in &mut judged.rows {
                 for proven in row.proves.drain(..) {
-                    let earlier = by_offset.get(&proven.start).and_then(|at: &usize| rows.get_mut(*at));
+                    let earlier =
+                        by_offset.get(&proven.start).and_then(|at: &usize| rows.get_mut(*at));
                     if let Some(earlier) = earlier {
                         let fresh = known.insert(proven.identity);
-                        earlier.row.verdict = if fresh { proven.verdict } else { copy(proven.verdict) };
+                        earlier.row.verdict =
+                            if fresh { proven.verdict } else { copy(proven.verdict) };
                     }
                 }
                 let counted = row.identity.as_ref().filter(|_| row.verdict.human);

@@ -37,7 +37,9 @@ pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {
         let page = log.events(&filter, PAGE)?;
         if let Some(pruned) = page.gap.filter(|_| gap_matters) {
             if context.out.json {
-                context.out.json_line(&json!({ "gap": { "since": since, "prunedUpTo": pruned } }))?;
+                context
+                    .out
+                    .json_line(&json!({ "gap": { "since": since, "prunedUpTo": pruned } }))?;
             } else {
                 context.out.line(&format!("Events up to {pruned} are no longer kept."))?;
             }

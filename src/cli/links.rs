@@ -42,7 +42,9 @@ pub(super) fn list(mut context: Context) -> Result<()> {
     let mut rows = Vec::new();
     for link in links {
         let cursor = match &journal {
-            Some(journal) => journal.source(&link.id, &link.source_key())?.map(|(_, cursor)| cursor),
+            Some(journal) => {
+                journal.source(&link.id, &link.source_key())?.map(|(_, cursor)| cursor)
+            }
             None => None,
         };
         let standing = standing(&disk, &link, cursor.as_ref(), misses);
@@ -113,12 +115,7 @@ fn nothing(context: &mut Context) -> Result<()> {
     context.out.line("No session is adopted. Adopt one with `upstreamd adopt SESSION`.")
 }
 
-fn standing(
-    disk: &dyn Disk,
-    link: &Link,
-    cursor: Option<&SourceCursor>,
-    misses: u32,
-) -> Standing {
+fn standing(disk: &dyn Disk, link: &Link, cursor: Option<&SourceCursor>, misses: u32) -> Standing {
     let trouble = |state, error| Standing { state, behind: None, error: Some(error) };
     let Some(path) = link.path() else {
         return trouble("refused", "the link names no file".to_owned());
@@ -130,7 +127,10 @@ fn standing(
             return trouble("missing", format!("the file is missing ({seen} of {misses} sights)"));
         }
         Err(OpenError::Outside) => {
-            return trouble("refused", "the file is in no Claude folder; see --claude-dir".to_owned());
+            return trouble(
+                "refused",
+                "the file is in no Claude folder; see --claude-dir".to_owned(),
+            );
         }
         Err(OpenError::Unreadable(error)) => {
             return trouble("unreadable", format!("the file cannot be read: {error}"));

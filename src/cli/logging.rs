@@ -4,16 +4,15 @@ use crate::error::{Error, Result};
 use std::io::IsTerminal as _;
 use tracing::level_filters::LevelFilter;
 
-/// Begins to log. Only the daemon speaks of its life; other commands speak of trouble.
+/// Begins to log.
 pub(super) fn init(verbose: u8, quiet: bool, daemon: bool, json: bool) -> Result<()> {
-    let level = match (quiet, verbose, daemon) {
-        (true, ..) => LevelFilter::ERROR,
-        (false, 0, true) => LevelFilter::INFO,
-        (false, 0, false) => LevelFilter::WARN,
-        (false, 1, true) => LevelFilter::DEBUG,
-        (false, 1, false) => LevelFilter::INFO,
-        (false, 2, false) => LevelFilter::DEBUG,
-        (false, ..) => LevelFilter::TRACE,
+    // The daemon's life is worth a line each; of other commands only trouble is.
+    let level = match verbose.saturating_add(u8::from(daemon)) {
+        _ if quiet => LevelFilter::ERROR,
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
     };
     let ansi = match anstream::ColorChoice::global() {
         anstream::ColorChoice::Auto => std::io::stderr().is_terminal(),

@@ -144,7 +144,9 @@ pub fn main() -> ExitCode {
     match run_command(cli) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output had enough of it.
-        Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             output::complain(&error);
             ExitCode::from(error.exit_code())

@@ -26,7 +26,8 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
     let mut plan = plan(&context, Mode::Once);
     plan.rules.explain = args.explain;
     let clock = SystemClock;
-    let mut engine = if args.dry_run { Engine::rehearse(plan)? } else { Engine::open(plan, false)? };
+    let mut engine =
+        if args.dry_run { Engine::rehearse(plan)? } else { Engine::open(plan, false)? };
     let started = clock.now();
     let report = engine.cycle(Reach::ToEnd, &|| false)?;
     if !args.dry_run {
@@ -100,7 +101,8 @@ fn print(
         ("MARKER", Align::Left),
     ]);
     for link in &report.links {
-        let offset = |marker: Option<u64>| marker.map_or("-".to_owned(), |offset| offset.to_string());
+        let offset =
+            |marker: Option<u64>| marker.map_or("-".to_owned(), |offset| offset.to_string());
         let (before, after) = (link.link.marker(), link.marker_after);
         table.row(vec![
             sanitise(link.link.thread_id.as_str()),
@@ -109,7 +111,11 @@ fn print(
             link.turns.to_string(),
             link.echoes.to_string(),
             link.event.map_or("-".to_owned(), |sequence| sequence.to_string()),
-            if before == after { offset(after) } else { format!("{} → {}", offset(before), offset(after)) },
+            if before == after {
+                offset(after)
+            } else {
+                format!("{} → {}", offset(before), offset(after))
+            },
         ]);
     }
     out.text(&table.render())?;
@@ -119,7 +125,10 @@ fn print(
             out.line(&format!("{thread}: {}", sanitise(error)))?;
         }
         if link.skipped > 0 {
-            out.line(&format!("{thread}: {} places hold no rows and were stepped over", link.skipped))?;
+            out.line(&format!(
+                "{thread}: {} places hold no rows and were stepped over",
+                link.skipped
+            ))?;
         }
         for row in &link.verdicts {
             out.line(&format!("{thread}  {}", super::classify::verdict_line(row)))?;

@@ -15,7 +15,10 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(json: bool) -> Self {
-        Self { json, stream: AutoStream::new(std::io::stdout(), AutoStream::choice(&std::io::stdout())) }
+        Self {
+            json,
+            stream: AutoStream::new(std::io::stdout(), AutoStream::choice(&std::io::stdout())),
+        }
     }
 
     /// Prints one JSON value on a line.

@@ -50,13 +50,13 @@ fn totals(context: &mut Context, log: Option<&SignalLog>) -> Result<()> {
             "lastSequence": newest,
         }));
     }
-    let lines = [
+    let shown = [
         ("state folder", sanitise(&context.state.path().to_string_lossy())),
         ("sessions followed", links.to_string()),
         ("watches", format!("{watches}, {pending} with a notice waiting")),
         ("newest event", newest.to_string()),
     ];
-    for (what, value) in lines {
+    for (what, value) in shown {
         context.out.line(&format!("{what:<18} {value}"))?;
     }
     Ok(())
@@ -75,7 +75,8 @@ fn of_session(
     let of_link = log.links_of(&key)?.into_iter().next().map(|link| link.id.agent_id);
     let agent = of_link.or_else(|| key.agent()).ok_or_else(|| unknown(session))?;
     let version = log.state_version(&key, &agent)?;
-    let changes = since.map(|since| log.changes_since(&key, &agent, Sequence(since))).transpose()?;
+    let changes =
+        since.map(|since| log.changes_since(&key, &agent, Sequence(since))).transpose()?;
     if context.out.json {
         let mut value = json!({ "sessionKey": key, "agentId": agent, "stateVersion": version });
         if let (Some(object), Some(changes)) = (value.as_object_mut(), &changes) {
@@ -116,5 +117,7 @@ fn of_session(
 }
 
 fn unknown(session: &str) -> Error {
-    Error::Failed(format!("nothing is known of a session {session}: `upstreamd links` lists the adopted ones"))
+    Error::Failed(format!(
+        "nothing is known of a session {session}: `upstreamd links` lists the adopted ones"
+    ))
 }

@@ -47,9 +47,9 @@ fn add(pair: &Pair, mut context: Context) -> Result<()> {
         )));
     }
     let created = log.watch(&watcher, &target, None, SystemClock.now())?;
-    let watches = log.watches(Some(&watcher))?;
-    let last_seen = watches.iter().find(|watch| watch.target == target).map(|watch| watch.last_seen);
-    let last_seen = last_seen.unwrap_or_default();
+    let cursors = log.watches(Some(&watcher))?;
+    let cursor = cursors.iter().find(|watch| watch.target == target);
+    let last_seen = cursor.map(|watch| watch.last_seen).unwrap_or_default();
     if context.out.json {
         return context.out.json_line(&json!({
             "watcher": watcher,
@@ -76,7 +76,9 @@ fn list(mut context: Context) -> Result<()> {
         return context.out.json_line(&json!({ "watches": watches }));
     }
     if watches.is_empty() {
-        return context.out.line("Nobody watches. Add a watch with `upstreamd watch add WATCHER SESSION`.");
+        return context
+            .out
+            .line("Nobody watches. Add a watch with `upstreamd watch add WATCHER SESSION`.");
     }
     let now = SystemClock.now();
     let mut table = Table::new(&[
@@ -119,7 +121,9 @@ fn remove(pair: &Pair, mut context: Context) -> Result<()> {
         )));
     };
     if context.out.json {
-        return context.out.json_line(&json!({ "removed": { "watcher": watcher, "target": target } }));
+        return context
+            .out
+            .json_line(&json!({ "removed": { "watcher": watcher, "target": target } }));
     }
     context.out.line(&format!(
         "{} no longer watches {}",

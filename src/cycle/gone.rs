@@ -22,12 +22,11 @@ impl Cycle<'_> {
         report: &mut LinkReport,
     ) -> Result<Progress> {
         let now = self.clock.now();
-        let (source, mut cursor) = match known {
-            Some(known) => known,
-            None => {
-                let cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
-                (self.journal.add_source(&link.id, &link.source_key(), &cursor)?, cursor)
-            }
+        let (source, mut cursor) = if let Some(known) = known {
+            known
+        } else {
+            let cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
+            (self.journal.add_source(&link.id, &link.source_key(), &cursor)?, cursor)
         };
         report.outcome = Outcome::Missing;
         let too_soon = cursor

@@ -405,6 +405,54 @@ fn a_moved_file_is_followed_and_no_event_tells_of_it() {
     assert_eq!(world.turns(), 2);
 }
 
+/// Transcripts of all situations, one after the other.
+fn situations() -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/rows");
+    let mut files: Vec<_> = fs_err::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .collect();
+    files.sort();
+    files.into_iter().flat_map(|path| [fs_err::read(path).unwrap(), vec![b'\n']].concat()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// However a file is written and however much is read at a time, the same rows count.
+    #[test]
+    fn any_split_into_writes_and_any_window_give_the_same_turns(
+        mut cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        window in prop_oneof![1..64u64, 1..100_000u64],
+        at_once in any::<bool>(),
+    ) {
+        let content = situations();
+        let turns = |cuts: &[usize], window, at_once| {
+            let mut world = World::new();
+            world.rules.scan_window = window;
+            world.rules.at_once = at_once;
+            world.disk.append(PATH, b"");
+            world.adopt(true);
+            let mut from = 0;
+            for to in cuts.iter().copied().chain([content.len()]) {
+                world.disk.append(PATH, &content[from..to]);
+                world.cycle();
+                from = to;
+            }
+            while world.link().unwrap().marker() != Some(content.len() as u64) {
+                world.cycle();
+            }
+            world.turns()
+        };
+        let mut cuts: Vec<usize> = cuts.drain(..).map(|cut| cut.index(content.len())).collect();
+        cuts.sort_unstable();
+        let whole = turns(&[], 1 << 20, true);
+        prop_assert!(whole > 40);
+        prop_assert_eq!(turns(&cuts, window, at_once), whole);
+    }
+}
+
 /// What happens to a transcript, or to us.
 #[derive(Debug, Clone)]
 enum Step {

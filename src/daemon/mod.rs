@@ -78,14 +78,13 @@ async fn serve(
             outcome = worker.finished() => match outcome {
                 Some(Outcome::Cycle(Ok(done))) => {
                     status = done.to_string();
+                    tell(&[NotifyState::Status(&status)]);
                     if !ready {
                         ready = true;
-                        tell(&[NotifyState::Ready, NotifyState::Status(&status)]);
+                        tell(&[NotifyState::Ready]);
                         info!(status, "Ready.");
                         // What is behind is caught up with now, not before READY.
                         worker.ask(Job::Cycle);
-                    } else {
-                        tell(&[NotifyState::Status(&status)]);
                     }
                 }
                 Some(Outcome::Cycle(Err(error @ Error::Refused(_)))) => return Err(error),

@@ -89,12 +89,7 @@ pub(crate) fn split<'a, T>(
     parse: impl Fn(&'a [u8]) -> Result<(T, usize), Fail>,
     is_row: impl Fn(&T) -> bool,
 ) -> Vec<Piece<T>> {
-    let mut search = Search {
-        bytes,
-        parse,
-        is_row,
-        attempts: MAX_ATTEMPTS,
-    };
+    let mut search = Search { bytes, parse, is_row, attempts: MAX_ATTEMPTS };
     let mut pieces = Vec::with_capacity(1);
     let mut at = skip_space(bytes, 0);
     while at < bytes.len() {
@@ -115,11 +110,7 @@ pub(crate) fn split<'a, T>(
             Err(fail) => {
                 let category = categorise(rest, fail);
                 let Some((start, value, end)) = search.row_behind(at, fail) else {
-                    pieces.push(Piece::NoJson {
-                        start: at,
-                        end: bytes.len(),
-                        category,
-                    });
+                    pieces.push(Piece::NoJson { start: at, end: bytes.len(), category });
                     break;
                 };
                 let category =
@@ -152,19 +143,13 @@ where
         // fails just behind it. So the likely place is the last one before the failure.
         let failed = (torn + fail.at + 2).min(self.bytes.len());
         let near = self.bytes.get(torn + 1..failed).unwrap_or_default();
-        let likely = memmem::rfind(near, b"{\"")
-            .map(|at| torn + 1 + at)
-            .filter(|_| !fail.ended);
+        let likely = memmem::rfind(near, b"{\"").map(|at| torn + 1 + at).filter(|_| !fail.ended);
         let behind = self.bytes.get(torn + 1..).unwrap_or_default();
         let all = memmem::find_iter(behind, b"{\"").map(|at| torn + 1 + at);
-        likely
-            .into_iter()
-            .chain(all)
-            .take(self.attempts)
-            .find_map(|start| {
-                self.attempts -= 1;
-                self.row_at(start).map(|(value, end)| (start, value, end))
-            })
+        likely.into_iter().chain(all).take(self.attempts).find_map(|start| {
+            self.attempts -= 1;
+            self.row_at(start).map(|(value, end)| (start, value, end))
+        })
     }
 
     /// The row that begins here: it must reach to the end of the line or to another object, since
@@ -172,10 +157,7 @@ where
     fn row_at(&self, start: usize) -> Option<(T, usize)> {
         let (value, length) = (self.parse)(self.bytes.get(start..)?).ok()?;
         let end = start + length;
-        let is_followed = matches!(
-            self.bytes.get(skip_space(self.bytes, end)),
-            None | Some(b'{')
-        );
+        let is_followed = matches!(self.bytes.get(skip_space(self.bytes, end)), None | Some(b'{'));
         (is_followed && (self.is_row)(&value)).then_some((value, end))
     }
 }

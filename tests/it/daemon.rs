@@ -99,7 +99,9 @@ fn the_daemon_records_turns_survives_kill_9_and_ends_on_sigterm_with_0() {
     daemon.signal("-TERM");
     let (status, log) = daemon.end();
     assert_eq!(status.code(), Some(0), "{log}");
-    for line in ["Ready.", "Recorded a person's turns.", "Read the configuration again.", "Stopped."] {
+    for line in
+        ["Ready.", "Recorded a person's turns.", "Read the configuration again.", "Stopped."]
+    {
         assert!(log.contains(line), "{line}\n{log}");
     }
     assert!(!log.contains(crate::world::SECRET));
@@ -115,8 +117,12 @@ fn a_standby_waits_for_the_lock() {
     let socket = world.path().join("notify-standby");
     let notify = UnixDatagram::bind(&socket).unwrap();
     notify.set_read_timeout(Some(PATIENCE)).unwrap();
-    let process =
-        world.command(&["run", "--standby"]).env("NOTIFY_SOCKET", &socket).stderr(Stdio::piped()).spawn().unwrap();
+    let process = world
+        .command(&["run", "--standby"])
+        .env("NOTIFY_SOCKET", &socket)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let standby = Daemon { process, notify };
     first.signal("-INT");
     assert_eq!(first.end().0.code(), Some(0));

@@ -15,7 +15,8 @@ fn the_whole_job_from_adoption_to_a_missing_upstream() {
     let key = world.adopt(1);
     world.run(&["watch", "add", "agent:main:main", &key]);
 
-    let rows = world.machine() + &world.typed() + &world.machine() + &world.typed() + &world.machine();
+    let rows =
+        world.machine() + &world.typed() + &world.machine() + &world.typed() + &world.machine();
     let last: Value = serde_json::from_str(rows.lines().nth(3).unwrap()).unwrap();
     world.append(1, &rows);
     let after = std::fs::metadata(world.file(1)).unwrap().len();
@@ -72,7 +73,10 @@ fn the_whole_job_from_adoption_to_a_missing_upstream() {
     assert_eq!((actor.as_str(), actor_id, session_id), ("human", None, None));
     assert_eq!(summary, "human message via claude");
     let payload: Value = serde_json::from_str(&payload).unwrap();
-    assert_eq!(payload.as_object().unwrap().keys().collect::<Vec<_>>(), ["turns", "from", "generation"]);
+    assert_eq!(
+        payload.as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["turns", "from", "generation"]
+    );
     assert_eq!((&payload["turns"], &payload["from"]), (&json!(2), &json!(before)));
     assert_eq!(payload["generation"].as_str().unwrap().len(), 8);
     let typed_at = humantime::parse_rfc3339(last["timestamp"].as_str().unwrap()).unwrap();
@@ -89,9 +93,11 @@ fn the_whole_job_from_adoption_to_a_missing_upstream() {
         .unwrap();
     assert_eq!(cursor, (1, 2, 2, "explicit".to_owned()));
     let head: (i64, i64) = log
-        .query_row("SELECT last_sequence, pruned_max_sequence FROM session_state_heads", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
+        .query_row(
+            "SELECT last_sequence, pruned_max_sequence FROM session_state_heads",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
         .unwrap();
     assert_eq!(head, (2, 0));
     let marker: String = log
@@ -100,7 +106,10 @@ fn the_whole_job_from_adoption_to_a_missing_upstream() {
     assert_eq!(marker, format!("{{\"offset\":{after}}}"));
 
     let again = world.json(&["once"]);
-    assert_eq!((&again["links"][0]["outcome"], &again["events"]), (&json!("unchanged"), &json!([])));
+    assert_eq!(
+        (&again["links"][0]["outcome"], &again["events"]),
+        (&json!("unchanged"), &json!([]))
+    );
 
     let notices = world.json(&["notices", "agent:main:main", "--ack"]);
     assert_eq!(
@@ -135,7 +144,10 @@ fn the_whole_job_from_adoption_to_a_missing_upstream() {
     let events = world.run(&["events", "--json", "--kind", "upstream_missing"]);
     let event: Value = serde_json::from_str(&events).unwrap();
     assert_eq!(event["payload"], json!({ "channel": "claude", "cause": "deleted" }));
-    assert_eq!((&event["actorType"], &event["summary"]), (&json!("system"), &json!("upstream missing via claude")));
+    assert_eq!(
+        (&event["actorType"], &event["summary"]),
+        (&json!("system"), &json!("upstream missing via claude"))
+    );
     assert_eq!(world.json(&["links"]), json!({ "links": [] }));
     assert_eq!(world.json(&["once"])["links"], json!([]));
 }
@@ -150,7 +162,10 @@ fn a_text_that_a_program_sent_is_no_turn_and_the_same_text_typed_is() {
     assert!(sent.wait().unwrap().success());
     world.append(1, &(world.unmarked("go on") + &world.unmarked("go on")));
     let report = world.json(&["once"]);
-    assert_eq!((&report["links"][0]["echoes"], &report["links"][0]["turns"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&report["links"][0]["echoes"], &report["links"][0]["turns"]),
+        (&json!(1), &json!(1))
+    );
 }
 
 #[test]
@@ -267,7 +282,8 @@ fn people_see_tables() {
         &["unlink", &key],
         &["links"],
     ] {
-        let shown: Vec<&str> = args.iter().map(|arg| if *arg == key { "KEY" } else { *arg }).collect();
+        let shown: Vec<&str> =
+            args.iter().map(|arg| if *arg == key { "KEY" } else { *arg }).collect();
         seen += &format!("$ upstreamd {}\n{}\n", shown.join(" "), world.run(args));
     }
     let home = world.path().to_str().unwrap().to_owned();

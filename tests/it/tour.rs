@@ -15,7 +15,9 @@ fn the_tour_prints_what_the_readme_shows() {
     let readme = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
     let shown = readme
         .split("```console\n")
-        .find_map(|block| block.split("```").next().filter(|block| block.contains("upstreamd once")))
+        .find_map(|block| {
+            block.split("```").next().filter(|block| block.contains("upstreamd once"))
+        })
         .unwrap();
     // The README leaves lines out; those it shows are printed, in its order.
     let mut lines = printed.lines();

@@ -97,7 +97,10 @@ impl World {
         let (out, err) =
             (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert!(output.status.success(), "{args:?}: {}\n{out}\n{err}", output.status);
-        assert!(!out.contains(SECRET) && !err.contains(SECRET), "{args:?} shows text:\n{out}\n{err}");
+        assert!(
+            !out.contains(SECRET) && !err.contains(SECRET),
+            "{args:?} shows text:\n{out}\n{err}"
+        );
         out
     }
 

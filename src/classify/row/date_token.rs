@@ -6,9 +6,8 @@
 
 use crate::echo::text::is_js_space;
 
-const MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-];
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
@@ -37,10 +36,7 @@ pub(super) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self {
-            chars: text.chars(),
-            peeked: None,
-        }
+        Self { chars: text.chars(), peeked: None }
     }
 
     pub(super) fn next(&mut self) -> Token {

@@ -64,11 +64,7 @@ impl<'a> Cursor<'a> {
     /// A cursor at the first byte. `has_controls` says whether any control character may be there:
     /// found out once a line, not once a value.
     pub(crate) const fn new(bytes: &'a [u8], has_controls: bool) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            has_controls,
-        }
+        Self { bytes, at: 0, has_controls }
     }
 
     /// Where the cursor stands.

@@ -21,10 +21,7 @@ pub(crate) enum Parsed<'a> {
 
 /// The fields of a row that decide. No `Debug`: it holds text.
 #[derive(Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are the row's own flags, each by itself"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the row's own flags, each by itself")]
 pub(crate) struct Row<'a> {
     pub(crate) kind: Option<RawStr<'a>>,
     pub(crate) subtype: Option<RawStr<'a>>,
