@@ -1,0 +1,63 @@
+//! The built-in defaults, each with its reason.
+//!
+//! Always holds: `config/upstreamd.toml` says the same (tested). Defaults that carry on what the
+//! gateway's monitor does say so.
+
+use super::{CatchUp, CountCommands, EchoRule, Settings};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The gateway's cadence, so that counts of missing sources mean the same time.
+const CYCLE: Duration = Duration::from_secs(60);
+
+/// The gateway's: late enough for its start to be over.
+const FIRST_CYCLE: Duration = Duration::from_secs(15);
+
+/// The gateway's window; big enough that nearly every source is caught up with in one pass.
+const SCAN_WINDOW: u64 = 1 << 20;
+
+/// A window bounds memory and unfairness; nothing is gained by waiting a cycle for the next.
+const CATCH_UP: CatchUp = CatchUp::AtOnce;
+
+/// The gateway's: an editor that replaces a file makes it vanish for one look, not for three.
+const MISSES: u32 = 3;
+
+/// Comparing texts alone takes the second "continue" of a person for an echo.
+const ECHO: EchoRule = EchoRule::Provenance;
+
+/// The gateway's number.
+const OWN_TEXTS: usize = 10;
+
+/// A command that starts a turn changes what the agent does; `/cost` does not.
+const COUNT_COMMANDS: CountCommands = CountCommands::Turns;
+
+/// The agent asked and gets its answer within its own turn: nothing that it relied on changed.
+const COUNT_ANSWERS: bool = false;
+
+/// The gateway's retention.
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The gateway's.
+const RETENTION_EVENTS: u64 = 50_000;
+
+/// Alone there is no other record of what happened, and a watcher may come later.
+const RECORD_UNWATCHED: bool = true;
+
+/// The defaults, with the roots that were found.
+pub(super) const fn settings(claude_dirs: Vec<PathBuf>) -> Settings {
+    Settings {
+        claude_dirs,
+        cycle: CYCLE,
+        first_cycle: FIRST_CYCLE,
+        scan_window: SCAN_WINDOW,
+        catch_up: CATCH_UP,
+        misses: MISSES,
+        echo: ECHO,
+        own_texts: OWN_TEXTS,
+        count_commands: COUNT_COMMANDS,
+        count_answers: COUNT_ANSWERS,
+        retention: RETENTION,
+        retention_events: RETENTION_EVENTS,
+        record_unwatched: RECORD_UNWATCHED,
+    }
+}

@@ -1,0 +1,260 @@
+//! The table of keys: name, what is allowed, how a value gets into `Settings` and out again.
+//!
+//! Always holds: one entry a setting; a file, a variable, `config show` and the error messages all
+//! read this table, so that they cannot differ.
+
+use super::value::{self, Raw, Shown};
+use super::{CatchUp, CountCommands, EchoRule, Environment, Settings, units};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The key whose default is found and not built in.
+pub(super) const CLAUDE_DIRS: &str = "claude_dirs";
+
+/// A shorter cycle only burns time (file events wake sources at once); a longer one hides failures.
+const CYCLES: RangeInclusive<Duration> = Duration::from_millis(100)..=A_DAY;
+
+/// Nought: the first pass is the first counted cycle.
+const FIRST_CYCLES: RangeInclusive<Duration> = Duration::ZERO..=A_DAY;
+
+/// A second is for tests; a hundred years keep milliseconds far from the end of their range.
+const RETENTIONS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(36_500 * 24 * 60 * 60);
+
+/// A window is held in memory.
+const SCAN_WINDOWS: RangeInclusive<u64> = 1..=1 << 30;
+
+const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// One key of the configuration.
+#[derive(Debug)]
+pub struct Key {
+    /// As it stands in the file; the variable is `UPSTREAMD_` and this in upper case.
+    pub name: &'static str,
+    kind: Kind,
+}
+
+/// How a value is read, kept within bounds and shown.
+#[derive(Debug)]
+enum Kind {
+    Folders {
+        set: fn(&mut Settings, Vec<PathBuf>),
+        get: fn(&Settings) -> &[PathBuf],
+    },
+    Duration {
+        range: RangeInclusive<Duration>,
+        set: fn(&mut Settings, Duration),
+        get: fn(&Settings) -> Duration,
+    },
+    Size {
+        range: RangeInclusive<u64>,
+        set: fn(&mut Settings, u64),
+        get: fn(&Settings) -> u64,
+    },
+    Number {
+        range: RangeInclusive<u32>,
+        set: fn(&mut Settings, u32),
+        get: fn(&Settings) -> u32,
+    },
+    Switch {
+        set: fn(&mut Settings, bool),
+        get: fn(&Settings) -> bool,
+    },
+    Choice {
+        words: &'static [&'static str],
+        set: fn(&mut Settings, &str) -> Option<()>,
+        get: fn(&Settings) -> &'static str,
+    },
+}
+
+/// All keys, in the order of the documentation.
+pub static KEYS: &[Key] = &[
+    Key {
+        name: CLAUDE_DIRS,
+        kind: Kind::Folders {
+            set: |s, v| s.claude_dirs = v,
+            get: |s| &s.claude_dirs,
+        },
+    },
+    Key {
+        name: "cycle",
+        kind: Kind::Duration {
+            range: CYCLES,
+            set: |s, v| s.cycle = v,
+            get: |s| s.cycle,
+        },
+    },
+    Key {
+        name: "first_cycle",
+        kind: Kind::Duration {
+            range: FIRST_CYCLES,
+            set: |s, v| s.first_cycle = v,
+            get: |s| s.first_cycle,
+        },
+    },
+    Key {
+        name: "scan_window",
+        kind: Kind::Size {
+            range: SCAN_WINDOWS,
+            set: |s, v| s.scan_window = v,
+            get: |s| s.scan_window,
+        },
+    },
+    Key {
+        name: "catch_up",
+        kind: Kind::Choice {
+            words: CatchUp::WORDS,
+            set: |s, word| CatchUp::from_word(word).map(|v| s.catch_up = v),
+            get: |s| s.catch_up.word(),
+        },
+    },
+    Key {
+        name: "misses",
+        kind: Kind::Number {
+            range: 1..=1000,
+            set: |s, v| s.misses = v,
+            get: |s| s.misses,
+        },
+    },
+    Key {
+        name: "echo",
+        kind: Kind::Choice {
+            words: EchoRule::WORDS,
+            set: |s, word| EchoRule::from_word(word).map(|v| s.echo = v),
+            get: |s| s.echo.word(),
+        },
+    },
+    Key {
+        name: "own_texts",
+        kind: Kind::Number {
+            range: 0..=1000,
+            set: |s, v| s.own_texts = usize::try_from(v).unwrap_or(usize::MAX),
+            get: |s| u32::try_from(s.own_texts).unwrap_or(u32::MAX),
+        },
+    },
+    Key {
+        name: "count_commands",
+        kind: Kind::Choice {
+            words: CountCommands::WORDS,
+            set: |s, word| CountCommands::from_word(word).map(|v| s.count_commands = v),
+            get: |s| s.count_commands.word(),
+        },
+    },
+    Key {
+        name: "count_answers",
+        kind: Kind::Switch {
+            set: |s, v| s.count_answers = v,
+            get: |s| s.count_answers,
+        },
+    },
+    Key {
+        name: "retention",
+        kind: Kind::Duration {
+            range: RETENTIONS,
+            set: |s, v| s.retention = v,
+            get: |s| s.retention,
+        },
+    },
+    Key {
+        name: "retention_events",
+        kind: Kind::Number {
+            range: 1..=1_000_000_000,
+            set: |s, v| s.retention_events = u64::from(v),
+            get: |s| u32::try_from(s.retention_events).unwrap_or(u32::MAX),
+        },
+    },
+    Key {
+        name: "record_unwatched",
+        kind: Kind::Switch {
+            set: |s, v| s.record_unwatched = v,
+            get: |s| s.record_unwatched,
+        },
+    },
+];
+
+impl Key {
+    /// Puts a value in its place, or says what would be allowed.
+    pub(super) fn set(
+        &self,
+        settings: &mut Settings,
+        raw: &Raw<'_>,
+        env: &Environment,
+    ) -> Result<(), String> {
+        let done = match &self.kind {
+            Kind::Folders { set, .. } => {
+                value::folders(raw, env.home.as_deref()).map(|v| set(settings, v))
+            }
+            Kind::Duration { range, set, .. } => {
+                value::within(value::duration(raw), range).map(|v| set(settings, v))
+            }
+            Kind::Size { range, set, .. } => {
+                value::within(value::size(raw), range).map(|v| set(settings, v))
+            }
+            Kind::Number { range, set, .. } => {
+                value::within(value::number(raw), range).map(|v| set(settings, v))
+            }
+            Kind::Switch { set, .. } => value::switch(raw).map(|v| set(settings, v)),
+            Kind::Choice { set, .. } => value::word(raw).and_then(|word| set(settings, word)),
+        };
+        done.ok_or_else(|| self.allowed())
+    }
+
+    /// What may stand there, in words.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        match &self.kind {
+            Kind::Folders { .. } => {
+                "a list of one or more folders, each absolute or beginning with \"~/\"".to_owned()
+            }
+            Kind::Duration { range, .. } => format!(
+                "a duration such as \"60s\" or \"5min\", from {} to {}",
+                units::write_duration(*range.start()),
+                units::write_duration(*range.end())
+            ),
+            Kind::Size { range, .. } => format!(
+                "a size such as \"1MiB\" or a number of bytes, from {} to {}",
+                units::write_size(*range.start()),
+                units::write_size(*range.end())
+            ),
+            Kind::Number { range, .. } => {
+                format!("a whole number from {} to {}", range.start(), range.end())
+            }
+            Kind::Switch { .. } => "true, false".to_owned(),
+            Kind::Choice { words, .. } => {
+                let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                quoted.join(", ")
+            }
+        }
+    }
+
+    /// The value that holds, in the form of the configuration file.
+    #[must_use]
+    pub fn show(&self, settings: &Settings) -> Shown {
+        match &self.kind {
+            Kind::Folders { get, .. } => {
+                let folders = get(settings).iter();
+                Shown::List(
+                    folders
+                        .map(|path| path.to_string_lossy().into_owned())
+                        .collect(),
+                )
+            }
+            Kind::Duration { get, .. } => Shown::Text(units::write_duration(get(settings))),
+            Kind::Size { get, .. } => Shown::Text(units::write_size(get(settings))),
+            Kind::Number { get, .. } => Shown::Number(get(settings)),
+            Kind::Switch { get, .. } => Shown::Switch(get(settings)),
+            Kind::Choice { get, .. } => Shown::Text(get(settings).to_owned()),
+        }
+    }
+}
+
+/// The known key that an unknown one resembles: at most a third of its letters differ.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let written = name.to_ascii_lowercase().replace('-', "_");
+    KEYS.iter()
+        .map(|key| (strsim::damerau_levenshtein(&written, key.name), key.name))
+        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
+        .min()
+        .map(|(_, known)| known)
+}

@@ -1,0 +1,291 @@
+//! What the program is set to, and who set it.
+//!
+//! Answers: which settings hold, and for each whether a default, a file, a variable or a flag gave
+//! it; also where our folders are (`folders`). Always holds: later sources win in the order
+//! `/etc`, the user's file, `--config`, `UPSTREAMD_*`, flags; what cannot be followed is an error
+//! that names place, key and what is allowed, never a silent default; everything but `load`'s
+//! reading of files and `Environment::from_process` is a function of values. Deliberately elsewhere:
+//! what a setting means is told where it acts; whether a folder is of any use is for `doctor`.
+
+mod defaults;
+mod environment;
+mod file;
+pub mod folders;
+mod keys;
+#[cfg(test)]
+mod tests;
+mod units;
+mod value;
+
+use crate::error::{Error, Result};
+pub use environment::Environment;
+pub use keys::{KEYS, Key};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+pub use value::Shown;
+
+/// The commented default of the configuration file.
+pub const DEFAULT_FILE: &str = include_str!("../../config/upstreamd.toml");
+
+/// Defines a setting that is one of a few words.
+macro_rules! choice {
+    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $type {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $type {
+            /// The words that can be written, in the order of the documentation.
+            pub const WORDS: &[&str] = &[$($word),+];
+
+            /// The choice that this word means.
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            /// Its word.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+    };
+}
+
+choice! {
+    /// How a source that is behind is caught up with.
+    CatchUp {
+        /// Window after window, round robin with the others.
+        AtOnce = "at_once",
+        /// One window per source and cycle, the gateway's budget.
+        NextCycle = "next_cycle",
+    }
+}
+
+choice! {
+    /// What makes a row the echo of an own text.
+    EchoRule {
+        /// Where the harness says who wrote a row, that decides; texts decide the rest.
+        Provenance = "provenance",
+        /// The gateway's rule: the text equals one of the last own texts.
+        Compat = "compat",
+    }
+}
+
+choice! {
+    /// Which commands of a person count as turns.
+    CountCommands {
+        /// Those that start a turn of the agent.
+        Turns = "turns",
+        /// Local ones too.
+        All = "all",
+        /// No command.
+        None = "none",
+    }
+}
+
+/// The settings that hold, each already checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Roots of Claude Code, absolute, each once; empty only where there is not even a home folder.
+    pub claude_dirs: Vec<PathBuf>,
+    /// From one counted cycle to the next.
+    pub cycle: Duration,
+    /// From the start to the first counted cycle.
+    pub first_cycle: Duration,
+    /// Bytes that one pass reads of one source; at least 1.
+    pub scan_window: u64,
+    /// How a source that is behind is caught up with.
+    pub catch_up: CatchUp,
+    /// Consecutive looks that must find a source missing before it counts as gone; at least 1.
+    pub misses: u32,
+    /// What makes a row the echo of an own text.
+    pub echo: EchoRule,
+    /// How many of the newest own texts a row is compared with.
+    pub own_texts: usize,
+    /// Which commands count as turns.
+    pub count_commands: CountCommands,
+    /// Whether an answer to a dialog counts as a turn.
+    pub count_answers: bool,
+    /// How old an event gets in the embedded store.
+    pub retention: Duration,
+    /// How many events the embedded store keeps; at least 1.
+    pub retention_events: u64,
+    /// Whether sessions are recorded that nobody watches.
+    pub record_unwatched: bool,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// This file.
+    File(PathBuf),
+    /// The environment variable of this name.
+    Variable(String),
+    /// This flag of the command line.
+    Flag(&'static str),
+}
+
+/// What the command line says about configuration and folders.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `--config`: one more file, which must exist.
+    pub config: Option<PathBuf>,
+    /// `--state-dir`.
+    pub state_dir: Option<PathBuf>,
+    /// `--claude-dir`, in place of all other roots.
+    pub claude_dirs: Vec<PathBuf>,
+}
+
+/// Settings and how they came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// What holds.
+    pub settings: Settings,
+    /// Where each key's value came from; holds every key of `KEYS`.
+    pub origins: BTreeMap<&'static str, Origin>,
+    /// The state folder (journal, embedded store, key); need not exist yet.
+    pub state_dir: PathBuf,
+    /// The runtime folder (locks); need not exist yet.
+    pub runtime_dir: PathBuf,
+    /// The files that were read, in order.
+    pub files: Vec<PathBuf>,
+    /// Names of `UPSTREAMD_*` variables that are no key and resemble none.
+    pub ignored_variables: Vec<String>,
+}
+
+/// What all variables of ours begin with.
+const PREFIX: &str = "UPSTREAMD_";
+
+/// Reads the files, the variables and the flags.
+pub fn load(overrides: &Overrides, env: &Environment) -> Result<Loaded> {
+    let (claude_dirs, origin) = env.claude_dirs();
+    let mut loaded = Loaded {
+        settings: defaults::settings(claude_dirs),
+        origins: KEYS.iter().map(|key| (key.name, Origin::Default)).collect(),
+        state_dir: folders::state(overrides, env)?,
+        runtime_dir: folders::runtime(env),
+        files: Vec::new(),
+        ignored_variables: Vec::new(),
+    };
+    loaded.origins.insert(keys::CLAUDE_DIRS, origin);
+    for path in env.config_files() {
+        match fs_err::read_to_string(&path) {
+            Ok(text) => loaded.take_file(&path, &text, env)?,
+            Err(error) if is_absent(&error) => {}
+            Err(error) => return Err(Error::Usage(error.to_string())),
+        }
+    }
+    if let Some(path) = &overrides.config {
+        let path = env.working.join(path);
+        match fs_err::read_to_string(&path) {
+            Ok(text) => loaded.take_file(&path, &text, env)?,
+            Err(error) if is_absent(&error) => {
+                return Err(Error::Usage(format!(
+                    "{}: no such file (given by --config); `upstreamd config default` prints one \
+                     to start from",
+                    path.display()
+                )));
+            }
+            Err(error) => return Err(Error::Usage(error.to_string())),
+        }
+    }
+    loaded.take_variables(env)?;
+    loaded.take_flags(overrides, env);
+    Ok(loaded)
+}
+
+/// Whether there is no such file; a folder of the path that is a file is no folder either.
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+    )
+}
+
+impl Loaded {
+    /// Takes all keys of one file.
+    fn take_file(&mut self, path: &Path, text: &str, env: &Environment) -> Result<()> {
+        for entry in file::entries(path, text)? {
+            entry
+                .key
+                .set(&mut self.settings, &entry.value, env)
+                .map_err(|allowed| {
+                    let (name, written) = (entry.key.name, units::clip(&entry.written));
+                    Error::Usage(format!(
+                        "{}:{}: `{name}` cannot be {written}; allowed: {allowed}",
+                        path.display(),
+                        entry.line,
+                    ))
+                })?;
+            self.origins
+                .insert(entry.key.name, Origin::File(path.to_owned()));
+        }
+        self.files.push(path.to_owned());
+        Ok(())
+    }
+
+    /// Takes the variables that are keys. An empty one is as good as unset. One that resembles a
+    /// key is taken for a slip; any other is somebody else's (Kubernetes makes some for a service
+    /// of our name).
+    fn take_variables(&mut self, env: &Environment) -> Result<()> {
+        for (variable, word) in &env.variables {
+            let variable = variable.to_string_lossy();
+            let Some(upper) = variable.strip_prefix(PREFIX) else {
+                continue;
+            };
+            if word.is_empty() {
+                continue;
+            }
+            let name = upper.to_ascii_lowercase();
+            let key = KEYS
+                .iter()
+                .find(|key| key.name == name && upper == name.to_ascii_uppercase());
+            if let Some(key) = key {
+                let value = value::Raw::Word(word);
+                key.set(&mut self.settings, &value, env)
+                    .map_err(|allowed| {
+                        let written = units::clip(&word.to_string_lossy());
+                        Error::Usage(format!(
+                            "${variable}: `{}` cannot be \"{written}\"; allowed: {allowed}",
+                            key.name
+                        ))
+                    })?;
+                self.origins
+                    .insert(key.name, Origin::Variable(variable.into_owned()));
+            } else if let Some(near) = keys::nearest(&name) {
+                return Err(Error::Usage(format!(
+                    "${variable}: there is no key `{name}`; did you mean {PREFIX}{}?",
+                    near.to_ascii_uppercase()
+                )));
+            } else {
+                self.ignored_variables.push(variable.into_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the flags. A relative path is meant from the working folder.
+    fn take_flags(&mut self, overrides: &Overrides, env: &Environment) {
+        if !overrides.claude_dirs.is_empty() {
+            let folders = overrides
+                .claude_dirs
+                .iter()
+                .map(|path| env.working.join(path));
+            self.settings.claude_dirs = value::each_once(folders);
+            self.origins
+                .insert(keys::CLAUDE_DIRS, Origin::Flag("--claude-dir"));
+        }
+    }
+}
