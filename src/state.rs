@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::ids::{HashKey, fill_random};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The state folder; 0700, its files 0600.
@@ -18,19 +18,11 @@ impl StateFolder {
         Self(path)
     }
 
-    /// Makes the folder where it is missing, and closes it to others.
+    /// Makes the folder where it is missing, and sees that it is private. A link to a folder is
+    /// followed: people put state on another disk, systemd does so too.
     pub fn create(&self) -> Result<()> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| {
-            Error::Failed(format!(
-                "cannot make the state folder {}: {e}; name another with --state-dir",
-                self.0.display()
-            ))
-        })?;
-        let mode = fs_err::metadata(&self.0)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            fs_err::set_permissions(&self.0, std::fs::Permissions::from_mode(0o700))?;
-        }
-        Ok(())
+        create(&self.0)?;
+        require_private(&self.0, &fs_err::metadata(&self.0)?)
     }
 
     /// Its path.
@@ -104,18 +96,98 @@ impl StateFolder {
     }
 }
 
-/// Makes an empty file that only we can read, in a folder that only we can enter; an existing file
-/// is left as it is.
+/// Makes the runtime folder likewise, but follows no link: among the temporary files anybody may
+/// have put one there.
+pub fn create_runtime(path: &Path) -> Result<()> {
+    create(path)?;
+    require_private(path, &fs_err::symlink_metadata(path)?)
+}
+
+/// Creates the folder, also what is missing above it, without rights for anybody else.
+fn create(path: &Path) -> Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| {
+        let text = format!("failed to create folder `{}`: {error}", path.display());
+        io::Error::new(error.kind(), text).into()
+    })
+}
+
+/// Refuses a folder that is not ours alone. Rights are taken away from an empty one only: another
+/// may be a folder that many use, given by mistake.
+fn require_private(path: &Path, found: &std::fs::Metadata) -> Result<()> {
+    let refuse = |why: &str| Err(Error::Refused(format!("{}: {why}", path.display())));
+    if !found.is_dir() {
+        return refuse("something else is in the place of our folder; remove it");
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return refuse("the folder belongs to another user; give another one");
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        if fs_err::read_dir(path)?.next().is_some() {
+            return refuse("others can look into the folder; if it is ours alone, chmod 700 it");
+        }
+        fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Makes an empty file that only we can read; an existing file is left as it is.
 pub fn create_private(path: &Path) -> Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    if let Some(folder) = path.parent() {
-        StateFolder::at(folder.to_owned()).create()?;
-    }
     match fs_err::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn create_state(path: &Path) -> Result<()> {
+        StateFolder::at(path.to_owned()).create()
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs_err::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn folders_are_made_private() {
+        let root = tempfile::tempdir().unwrap();
+        let deep = root.path().join("a/b/c");
+        create_state(&deep).unwrap();
+        create_state(&deep).unwrap();
+        assert_eq!((mode(&deep), mode(deep.parent().unwrap())), (0o700, 0o700));
+
+        let open = root.path().join("open");
+        fs_err::create_dir(&open).unwrap();
+        fs_err::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+        create_runtime(&open).unwrap();
+        assert_eq!(mode(&open), 0o700, "an empty folder is closed");
+    }
+
+    #[test]
+    fn a_folder_that_others_use_is_refused_and_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let open = root.path().join("open");
+        fs_err::create_dir_all(open.join("something")).unwrap();
+        fs_err::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(create_state(&open).unwrap_err().exit_code(), 4);
+        assert_eq!(mode(&open), 0o755);
+    }
+
+    #[test]
+    fn a_link_is_followed_to_state_but_not_to_locks() {
+        let root = tempfile::tempdir().unwrap();
+        let (disk, link) = (root.path().join("disk"), root.path().join("link"));
+        create_state(&disk).unwrap();
+        symlink(&disk, &link).unwrap();
+        create_state(&link).unwrap();
+        assert_eq!(create_runtime(&link).unwrap_err().exit_code(), 4);
+        let file = root.path().join("file");
+        fs_err::write(&file, "").unwrap();
+        assert!(create_state(&file).is_err());
     }
 }

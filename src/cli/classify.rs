@@ -1,6 +1,7 @@
 //! `classify`: the verdict on each row of some transcripts.
 
 use super::Context;
+use super::run::classify_settings;
 use super::table::{Align, Table, sanitise};
 use crate::classify::{Class, Evidence, JudgedRow, Reader, ReaderState, Verdict};
 use crate::disk::{FileStat, Transcript, read_range};
@@ -160,7 +161,7 @@ fn classify(
 ) -> Result<Vec<Shown>> {
     let file = open(path)?;
     let size = file.stat()?.size;
-    let settings = context.loaded.settings.classify;
+    let settings = classify_settings(&context.loaded.settings);
     let mut reader = Reader::new(key, settings, ReaderState::default());
     let mut rows: Vec<Shown> = Vec::new();
     let mut by_offset = HashMap::new();

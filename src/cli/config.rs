@@ -32,10 +32,7 @@ pub(super) fn run(
         (ConfigCommand::Show, false) => show(&load(overrides, env)?),
         (ConfigCommand::Show, true) => {
             let loaded = load(overrides, env)?;
-            format!(
-                "{}\n",
-                json!({ "config": values(&loaded), "places": places(&loaded) })
-            )
+            format!("{}\n", json!({ "config": values(&loaded), "places": places(&loaded) }))
         }
     })
 }
@@ -62,11 +59,8 @@ fn check(loaded: &Loaded) -> String {
 
 /// The table of keys for people.
 fn show(loaded: &Loaded) -> String {
-    let mut table = Table::new(&[
-        ("KEY", Align::Left),
-        ("VALUE", Align::Left),
-        ("SET BY", Align::Left),
-    ]);
+    let mut table =
+        Table::new(&[("KEY", Align::Left), ("VALUE", Align::Left), ("SET BY", Align::Left)]);
     for key in KEYS {
         let origin = match loaded.origins.get(key.name) {
             None | Some(Origin::Default) => "default".to_owned(),
@@ -74,11 +68,7 @@ fn show(loaded: &Loaded) -> String {
             Some(Origin::Variable(name)) => format!("${name}"),
             Some(Origin::Flag(flag)) => (*flag).to_owned(),
         };
-        table.row(vec![
-            key.name.to_owned(),
-            key.show(&loaded.settings).to_string(),
-            origin,
-        ]);
+        table.row(vec![key.name.to_owned(), key.show(&loaded.settings).to_string(), origin]);
     }
     table.render()
 }
@@ -100,11 +90,7 @@ fn values(loaded: &Loaded) -> Vec<Value> {
 
 /// What was read, what was not, and where our folders are.
 fn places(loaded: &Loaded) -> Value {
-    let files: Vec<_> = loaded
-        .files
-        .iter()
-        .map(|file| file.to_string_lossy())
-        .collect();
+    let files: Vec<_> = loaded.files.iter().map(|file| file.to_string_lossy()).collect();
     json!({
         "files": files,
         "ignoredVariables": loaded.ignored_variables,
@@ -121,15 +107,9 @@ mod tests {
     /// A made-up machine on which there is no file but the one of fixtures.
     fn print(command: ConfigCommand, is_json: bool, config: Option<&str>) -> Result<String> {
         let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/config");
-        let variables = [
-            ("UPSTREAMD_MISSES", "5"),
-            ("UPSTREAMD_PORT", "tcp://10.0.0.1:80"),
-        ];
+        let variables = [("UPSTREAMD_MISSES", "5"), ("UPSTREAMD_PORT", "tcp://10.0.0.1:80")];
         let env = Environment {
-            variables: variables
-                .into_iter()
-                .map(|(k, v)| (k.into(), v.into()))
-                .collect(),
+            variables: variables.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
             home: Some("/home/me".into()),
             working: fixtures.clone(),
             uid: 1000,
@@ -165,12 +145,8 @@ mod tests {
         let json = print(ConfigCommand::Check, true, None).unwrap();
         let wanted = r#"{"files":[],"ignoredVariables":["UPSTREAMD_PORT"],"stateDir":"/home/me/.local/state/upstreamd","runtimeDir":"/tmp/upstreamd-1000"}"#;
         assert_eq!(json.trim_end(), wanted);
-        let error = print(
-            ConfigCommand::Check,
-            false,
-            Some("invalid/unknown-key.toml"),
-        )
-        .unwrap_err();
+        let error =
+            print(ConfigCommand::Check, false, Some("invalid/unknown-key.toml")).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
 

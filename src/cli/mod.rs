@@ -164,15 +164,15 @@ fn run_command(cli: Cli) -> Result<()> {
         state_dir: global.state_dir.clone(),
         claude_dirs: global.claude_dir.clone(),
     };
-    let out = Output::new(global.json);
+    let mut out = Output::new(global.json);
     if let Command::Config(command) = command {
-        return config::run(&command, out, &overrides, &env);
+        return out.text(&config::run(command, global.json, &overrides, &env)?);
     }
     let loaded = load(&overrides, &env)?;
     let state = StateFolder::at(loaded.state_dir.clone());
     let context = Context { out, state, runtime: loaded.runtime_dir.clone(), loaded };
     match command {
-        Command::Run(args) => run::run(&args, context, &overrides, &env),
+        Command::Run(args) => run::run(&args, &context, &overrides, &env),
         Command::Once(args) => once::run(&args, context),
         Command::Classify(args) => classify::run(&args, context),
         Command::Adopt(args) => adopt::run(&args, context),

@@ -1,7 +1,8 @@
 //! `run`: the daemon in the foreground.
 
 use super::Context;
-use crate::config::{Environment, Overrides, Settings, load};
+use crate::classify::Settings as ClassifySettings;
+use crate::config::{CatchUp, Environment, Overrides, Settings, load};
 use crate::cycle::Rules;
 use crate::daemon::{self, Schedule};
 use crate::engine::{Engine, Plan};
@@ -18,13 +19,13 @@ pub(super) struct RunArgs {
 
 pub(super) fn run(
     args: &RunArgs,
-    context: Context,
+    context: &Context,
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<()> {
     let settings = &context.loaded.settings;
     let schedule = schedule(settings);
-    let engine = Engine::open(plan(&context, Mode::Daemon), args.standby)?;
+    let engine = Engine::open(plan(context, Mode::Daemon), args.standby)?;
     daemon::run(engine, schedule, &|| {
         let settings = load(overrides, env)?.settings;
         let (rules, retention) = (rules(&settings, Mode::Daemon), retention(&settings));
@@ -61,19 +62,25 @@ fn rules(settings: &Settings, mode: Mode) -> Rules {
     let half_cycle = i64::try_from(settings.cycle.as_millis() / 2).unwrap_or(i64::MAX);
     Rules {
         scan_window: settings.scan_window,
-        at_once: settings.catch_up_at_once,
+        at_once: settings.catch_up == CatchUp::AtOnce,
         misses: settings.misses,
         miss_interval_ms: if mode == Mode::Daemon { half_cycle } else { 0 },
         echo: settings.echo,
         own_texts: settings.own_texts,
-        classify: settings.classify,
+        classify: classify_settings(settings),
         unwatched: settings.record_unwatched,
         explain: false,
     }
 }
 
+/// What counts as a turn.
+pub(super) const fn classify_settings(settings: &Settings) -> ClassifySettings {
+    ClassifySettings { commands: settings.count_commands, answers: settings.count_answers }
+}
+
 fn retention(settings: &Settings) -> Retention {
-    settings.retention
+    let events_ms = i64::try_from(settings.retention.as_millis()).unwrap_or(i64::MAX);
+    Retention { events_ms, events: settings.retention_events, ..Retention::default() }
 }
 
 const fn schedule(settings: &Settings) -> Schedule {

@@ -31,17 +31,13 @@ pub(super) struct Table {
 impl Table {
     /// A table without rows.
     pub(super) fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self {
-            columns: columns.to_vec(),
-            rows: Vec::new(),
-        }
+        Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
     /// Adds a row, a cell for each column; they may hold anything.
     pub(super) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        self.rows
-            .push(cells.into_iter().map(|cell| sanitise(&cell)).collect());
+        self.rows.push(cells.into_iter().map(|cell| sanitise(&cell)).collect());
     }
 
     /// Titles and rows, each line ended.
@@ -49,11 +45,7 @@ impl Table {
         let titles: Vec<String> = self.columns.iter().map(|(t, _)| (*t).to_owned()).collect();
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|at| {
-                let cells = self
-                    .rows
-                    .iter()
-                    .chain([&titles])
-                    .filter_map(|row| row.get(at));
+                let cells = self.rows.iter().chain([&titles]).filter_map(|row| row.get(at));
                 cells.map(|cell| width(cell)).max().unwrap_or(0)
             })
             .collect();

@@ -25,11 +25,7 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
         TWO_DAYS..TWO_YEARS => (distance / DAY, "d"),
         _ => (distance / YEAR, "y"),
     };
-    if then < now {
-        format!("{number} {unit} ago")
-    } else {
-        format!("in {number} {unit}")
-    }
+    if then < now { format!("{number} {unit} ago") } else { format!("in {number} {unit}") }
 }
 
 /// `2026-11-30T09:05:07.123Z`; years beyond four digits with sign and six, as ECMAScript has it.
@@ -41,10 +37,7 @@ pub(super) fn iso(time: Timestamp) -> String {
         0..=9999 => format!("{year:04}"),
         _ => format!("{year:+07}"),
     };
-    format!(
-        "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
-        ms % 1000
-    )
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
 }
 
 /// Year, month and day of a number of days since 1970-01-01, in the Gregorian calendar carried on
@@ -59,11 +52,7 @@ const fn civil(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
     (year, month, day)
 }

@@ -3,7 +3,9 @@
 //! Always holds: `config/upstreamd.toml` says the same (tested). Defaults that carry on what the
 //! gateway's monitor does say so.
 
-use super::{CatchUp, CountCommands, EchoRule, Settings};
+use super::{CatchUp, Settings};
+use crate::classify::CountCommands;
+use crate::echo::Mode as EchoMode;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +25,7 @@ const CATCH_UP: CatchUp = CatchUp::AtOnce;
 const MISSES: u32 = 3;
 
 /// Comparing texts alone takes the second "continue" of a person for an echo.
-const ECHO: EchoRule = EchoRule::Provenance;
+const ECHO: EchoMode = EchoMode::Provenance;
 
 /// The gateway's number.
 const OWN_TEXTS: usize = 10;

@@ -30,10 +30,7 @@ pub struct Environment {
 
 impl Environment {
     /// Reads the environment of this process.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place where the environment is read"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one place where the environment is read")]
     #[must_use]
     pub fn from_process() -> Self {
         Self {
@@ -50,10 +47,7 @@ impl Environment {
     /// The value of a variable that is set to something.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&OsStr> {
-        self.variables
-            .get(OsStr::new(name))
-            .map(OsString::as_os_str)
-            .filter(|v| !v.is_empty())
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|v| !v.is_empty())
     }
 
     /// A folder of the XDG standard: the variable's, which counts only if absolute, else this one
@@ -69,11 +63,7 @@ impl Environment {
     pub(super) fn config_files(&self) -> Vec<PathBuf> {
         let file = Path::new("upstreamd").join("config.toml");
         let user = self.xdg("XDG_CONFIG_HOME", ".config");
-        [Some(self.etc.clone()), user]
-            .into_iter()
-            .flatten()
-            .map(|at| at.join(&file))
-            .collect()
+        [Some(self.etc.clone()), user].into_iter().flatten().map(|at| at.join(&file)).collect()
     }
 
     /// The root of Claude Code as Claude Code itself finds it: the variable is taken literally,
@@ -81,10 +71,9 @@ impl Environment {
     pub(super) fn claude_dirs(&self) -> (Vec<PathBuf>, Origin) {
         const VARIABLE: &str = "CLAUDE_CONFIG_DIR";
         match (self.get(VARIABLE), &self.home) {
-            (Some(root), _) => (
-                vec![self.working.join(root)],
-                Origin::Variable(VARIABLE.to_owned()),
-            ),
+            (Some(root), _) => {
+                (vec![self.working.join(root)], Origin::Variable(VARIABLE.to_owned()))
+            }
             (None, Some(home)) => (vec![home.join(".claude")], Origin::Default),
             (None, None) => (Vec::new(), Origin::Default),
         }

@@ -26,11 +26,7 @@ pub(super) struct Entry {
 pub(super) fn entries(path: &Path, text: &str) -> Result<Vec<Entry>> {
     let table = DeTable::parse(text).map_err(|error| {
         let line = line_at(text, error.span().map_or(0, |span| span.start));
-        Error::Usage(format!(
-            "{}:{line}: this is not TOML: {}",
-            path.display(),
-            error.message()
-        ))
+        Error::Usage(format!("{}:{line}: this is not TOML: {}", path.display(), error.message()))
     })?;
     let mut entries = Vec::new();
     for (name, value) in table.get_ref() {
@@ -40,12 +36,7 @@ pub(super) fn entries(path: &Path, text: &str) -> Result<Vec<Entry>> {
             return Err(Error::Usage(unknown(path, line, name)));
         };
         let written = text.get(value.span()).unwrap_or_default().to_owned();
-        entries.push(Entry {
-            key,
-            value: raw(value.get_ref()),
-            written,
-            line,
-        });
+        entries.push(Entry { key, value: raw(value.get_ref()), written, line });
     }
     entries.sort_by_key(|entry| entry.line);
     Ok(entries)

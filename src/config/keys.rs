@@ -4,7 +4,9 @@
 //! read this table, so that they cannot differ.
 
 use super::value::{self, Raw, Shown};
-use super::{CatchUp, CountCommands, EchoRule, Environment, Settings, units};
+use super::{CatchUp, Choice, Environment, Settings, units};
+use crate::classify::CountCommands;
+use crate::echo::Mode as EchoMode;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -62,7 +64,7 @@ enum Kind {
         get: fn(&Settings) -> bool,
     },
     Choice {
-        words: &'static [&'static str],
+        words: fn() -> Vec<&'static str>,
         set: fn(&mut Settings, &str) -> Option<()>,
         get: fn(&Settings) -> &'static str,
     },
@@ -72,18 +74,11 @@ enum Kind {
 pub static KEYS: &[Key] = &[
     Key {
         name: CLAUDE_DIRS,
-        kind: Kind::Folders {
-            set: |s, v| s.claude_dirs = v,
-            get: |s| &s.claude_dirs,
-        },
+        kind: Kind::Folders { set: |s, v| s.claude_dirs = v, get: |s| &s.claude_dirs },
     },
     Key {
         name: "cycle",
-        kind: Kind::Duration {
-            range: CYCLES,
-            set: |s, v| s.cycle = v,
-            get: |s| s.cycle,
-        },
+        kind: Kind::Duration { range: CYCLES, set: |s, v| s.cycle = v, get: |s| s.cycle },
     },
     Key {
         name: "first_cycle",
@@ -104,24 +99,20 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "catch_up",
         kind: Kind::Choice {
-            words: CatchUp::WORDS,
+            words: CatchUp::words,
             set: |s, word| CatchUp::from_word(word).map(|v| s.catch_up = v),
             get: |s| s.catch_up.word(),
         },
     },
     Key {
         name: "misses",
-        kind: Kind::Number {
-            range: 1..=1000,
-            set: |s, v| s.misses = v,
-            get: |s| s.misses,
-        },
+        kind: Kind::Number { range: 1..=1000, set: |s, v| s.misses = v, get: |s| s.misses },
     },
     Key {
         name: "echo",
         kind: Kind::Choice {
-            words: EchoRule::WORDS,
-            set: |s, word| EchoRule::from_word(word).map(|v| s.echo = v),
+            words: EchoMode::words,
+            set: |s, word| EchoMode::from_word(word).map(|v| s.echo = v),
             get: |s| s.echo.word(),
         },
     },
@@ -136,17 +127,14 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "count_commands",
         kind: Kind::Choice {
-            words: CountCommands::WORDS,
+            words: CountCommands::words,
             set: |s, word| CountCommands::from_word(word).map(|v| s.count_commands = v),
             get: |s| s.count_commands.word(),
         },
     },
     Key {
         name: "count_answers",
-        kind: Kind::Switch {
-            set: |s, v| s.count_answers = v,
-            get: |s| s.count_answers,
-        },
+        kind: Kind::Switch { set: |s, v| s.count_answers = v, get: |s| s.count_answers },
     },
     Key {
         name: "retention",
@@ -166,10 +154,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "record_unwatched",
-        kind: Kind::Switch {
-            set: |s, v| s.record_unwatched = v,
-            get: |s| s.record_unwatched,
-        },
+        kind: Kind::Switch { set: |s, v| s.record_unwatched = v, get: |s| s.record_unwatched },
     },
 ];
 
@@ -222,7 +207,7 @@ impl Key {
             }
             Kind::Switch { .. } => "true, false".to_owned(),
             Kind::Choice { words, .. } => {
-                let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                let quoted: Vec<_> = words().iter().map(|word| format!("\"{word}\"")).collect();
                 quoted.join(", ")
             }
         }
@@ -234,11 +219,7 @@ impl Key {
         match &self.kind {
             Kind::Folders { get, .. } => {
                 let folders = get(settings).iter();
-                Shown::List(
-                    folders
-                        .map(|path| path.to_string_lossy().into_owned())
-                        .collect(),
-                )
+                Shown::List(folders.map(|path| path.to_string_lossy().into_owned()).collect())
             }
             Kind::Duration { get, .. } => Shown::Text(units::write_duration(get(settings))),
             Kind::Size { get, .. } => Shown::Text(units::write_size(get(settings))),

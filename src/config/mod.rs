@@ -17,6 +17,8 @@ mod tests;
 mod units;
 mod value;
 
+use crate::classify::CountCommands;
+use crate::echo::Mode as EchoMode;
 use crate::error::{Error, Result};
 pub use environment::Environment;
 pub use keys::{KEYS, Key};
@@ -28,69 +30,47 @@ pub use value::Shown;
 /// The commented default of the configuration file.
 pub const DEFAULT_FILE: &str = include_str!("../../config/upstreamd.toml");
 
-/// Defines a setting that is one of a few words.
-macro_rules! choice {
-    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $type {
-            $($(#[$variant_doc])* $variant,)+
-        }
-
-        impl $type {
-            /// The words that can be written, in the order of the documentation.
-            pub const WORDS: &[&str] = &[$($word),+];
-
-            /// The choice that this word means.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-
-            /// Its word.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-        }
-    };
+/// How a source that is behind is caught up with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CatchUp {
+    /// Window after window, round robin with the others.
+    AtOnce,
+    /// One window per source and cycle, the gateway's budget.
+    NextCycle,
 }
 
-choice! {
-    /// How a source that is behind is caught up with.
-    CatchUp {
-        /// Window after window, round robin with the others.
-        AtOnce = "at_once",
-        /// One window per source and cycle, the gateway's budget.
-        NextCycle = "next_cycle",
+/// A setting that is one of a few words.
+pub(crate) trait Choice: Sized + Copy + PartialEq + 'static {
+    /// What it can be, each with its word, in the order of the documentation.
+    const ALL: &'static [(&'static str, Self)];
+
+    /// The words that can be written.
+    fn words() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(word, _)| *word).collect()
+    }
+
+    /// The choice that this word means.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, choice)| *choice)
+    }
+
+    /// Its word.
+    fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, choice)| *choice == self).map_or("", |(word, _)| word)
     }
 }
 
-choice! {
-    /// What makes a row the echo of an own text.
-    EchoRule {
-        /// Where the harness says who wrote a row, that decides; texts decide the rest.
-        Provenance = "provenance",
-        /// The gateway's rule: the text equals one of the last own texts.
-        Compat = "compat",
-    }
+impl Choice for CatchUp {
+    const ALL: &[(&str, Self)] = &[("at_once", Self::AtOnce), ("next_cycle", Self::NextCycle)];
 }
 
-choice! {
-    /// Which commands of a person count as turns.
-    CountCommands {
-        /// Those that start a turn of the agent.
-        Turns = "turns",
-        /// Local ones too.
-        All = "all",
-        /// No command.
-        None = "none",
-    }
+impl Choice for EchoMode {
+    const ALL: &[(&str, Self)] = &[("provenance", Self::Provenance), ("compat", Self::Compat)];
+}
+
+impl Choice for CountCommands {
+    const ALL: &[(&str, Self)] =
+        &[("turns", Self::Turns), ("all", Self::All), ("none", Self::None)];
 }
 
 /// The settings that hold, each already checked.
@@ -109,7 +89,7 @@ pub struct Settings {
     /// Consecutive looks that must find a source missing before it counts as gone; at least 1.
     pub misses: u32,
     /// What makes a row the echo of an own text.
-    pub echo: EchoRule,
+    pub echo: EchoMode,
     /// How many of the newest own texts a row is compared with.
     pub own_texts: usize,
     /// Which commands count as turns.
@@ -208,29 +188,22 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Loaded> {
 
 /// Whether there is no such file; a folder of the path that is a file is no folder either.
 fn is_absent(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 impl Loaded {
     /// Takes all keys of one file.
     fn take_file(&mut self, path: &Path, text: &str, env: &Environment) -> Result<()> {
         for entry in file::entries(path, text)? {
-            entry
-                .key
-                .set(&mut self.settings, &entry.value, env)
-                .map_err(|allowed| {
-                    let (name, written) = (entry.key.name, units::clip(&entry.written));
-                    Error::Usage(format!(
-                        "{}:{}: `{name}` cannot be {written}; allowed: {allowed}",
-                        path.display(),
-                        entry.line,
-                    ))
-                })?;
-            self.origins
-                .insert(entry.key.name, Origin::File(path.to_owned()));
+            entry.key.set(&mut self.settings, &entry.value, env).map_err(|allowed| {
+                let (name, written) = (entry.key.name, units::clip(&entry.written));
+                Error::Usage(format!(
+                    "{}:{}: `{name}` cannot be {written}; allowed: {allowed}",
+                    path.display(),
+                    entry.line,
+                ))
+            })?;
+            self.origins.insert(entry.key.name, Origin::File(path.to_owned()));
         }
         self.files.push(path.to_owned());
         Ok(())
@@ -249,21 +222,18 @@ impl Loaded {
                 continue;
             }
             let name = upper.to_ascii_lowercase();
-            let key = KEYS
-                .iter()
-                .find(|key| key.name == name && upper == name.to_ascii_uppercase());
+            let key =
+                KEYS.iter().find(|key| key.name == name && upper == name.to_ascii_uppercase());
             if let Some(key) = key {
                 let value = value::Raw::Word(word);
-                key.set(&mut self.settings, &value, env)
-                    .map_err(|allowed| {
-                        let written = units::clip(&word.to_string_lossy());
-                        Error::Usage(format!(
-                            "${variable}: `{}` cannot be \"{written}\"; allowed: {allowed}",
-                            key.name
-                        ))
-                    })?;
-                self.origins
-                    .insert(key.name, Origin::Variable(variable.into_owned()));
+                key.set(&mut self.settings, &value, env).map_err(|allowed| {
+                    let written = units::clip(&word.to_string_lossy());
+                    Error::Usage(format!(
+                        "${variable}: `{}` cannot be \"{written}\"; allowed: {allowed}",
+                        key.name
+                    ))
+                })?;
+                self.origins.insert(key.name, Origin::Variable(variable.into_owned()));
             } else if let Some(near) = keys::nearest(&name) {
                 return Err(Error::Usage(format!(
                     "${variable}: there is no key `{name}`; did you mean {PREFIX}{}?",
@@ -279,13 +249,9 @@ impl Loaded {
     /// Takes the flags. A relative path is meant from the working folder.
     fn take_flags(&mut self, overrides: &Overrides, env: &Environment) {
         if !overrides.claude_dirs.is_empty() {
-            let folders = overrides
-                .claude_dirs
-                .iter()
-                .map(|path| env.working.join(path));
+            let folders = overrides.claude_dirs.iter().map(|path| env.working.join(path));
             self.settings.claude_dirs = value::each_once(folders);
-            self.origins
-                .insert(keys::CLAUDE_DIRS, Origin::Flag("--claude-dir"));
+            self.origins.insert(keys::CLAUDE_DIRS, Origin::Flag("--claude-dir"));
         }
     }
 }

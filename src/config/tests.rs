@@ -10,15 +10,11 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self {
-            root: tempfile::tempdir().unwrap(),
-        }
+        Self { root: tempfile::tempdir().unwrap() }
     }
 
     fn env(&self, variables: &[(&str, &str)]) -> Environment {
-        let pairs = variables
-            .iter()
-            .map(|(k, v)| (OsString::from(k), OsString::from(v)));
+        let pairs = variables.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)));
         Environment {
             variables: pairs.collect(),
             home: Some(PathBuf::from("/home/me")),
@@ -40,13 +36,7 @@ impl Place {
     /// What this file makes of the defaults.
     fn load_text(&self, text: &str) -> Result<Loaded> {
         let config = Some(self.write("given.toml", text));
-        load(
-            &Overrides {
-                config,
-                ..Overrides::default()
-            },
-            &self.env(&[]),
-        )
+        load(&Overrides { config, ..Overrides::default() }, &self.env(&[]))
     }
 }
 
@@ -56,9 +46,7 @@ fn defaults() -> Settings {
 
 /// Name and text of each file of a folder of fixtures, and its first line without the `# `.
 fn fixtures(folder: &str) -> Vec<(String, String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fixtures/config")
-        .join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/config").join(folder);
     let mut all: Vec<_> = fs_err::read_dir(folder)
         .unwrap()
         .map(|entry| {
@@ -67,10 +55,7 @@ fn fixtures(folder: &str) -> Vec<(String, String, String)> {
             let text = fs_err::read_to_string(entry.path()).unwrap();
             let wanted = text.lines().next().and_then(|line| line.strip_prefix("# "));
             let wanted = wanted.unwrap_or_else(|| panic!("{name}: say in the first line"));
-            assert!(
-                Path::new(&name).extension().is_some_and(|e| e == "toml"),
-                "{name}: no TOML"
-            );
+            assert!(Path::new(&name).extension().is_some_and(|e| e == "toml"), "{name}: no TOML");
             (name, wanted.to_owned(), text)
         })
         .collect();
@@ -83,20 +68,15 @@ fn fixtures(folder: &str) -> Vec<(String, String, String)> {
 fn valid_files_change_what_their_first_line_says() {
     let place = Place::new();
     for (name, wanted, text) in fixtures("valid") {
-        let loaded = place
-            .load_text(&text)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let loaded = place.load_text(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let defaults = defaults();
         let changed: Vec<_> = KEYS
             .iter()
             .filter(|key| key.show(&loaded.settings) != key.show(&defaults))
             .map(|key| format!("{} {}", key.name, key.show(&loaded.settings)))
             .collect();
-        let changed = if changed.is_empty() {
-            "nothing changes".to_owned()
-        } else {
-            changed.join("; ")
-        };
+        let changed =
+            if changed.is_empty() { "nothing changes".to_owned() } else { changed.join("; ") };
         assert_eq!(changed, wanted, "{name}");
     }
 }
@@ -109,21 +89,17 @@ fn invalid_files_fail_with_what_their_first_line_says() {
         assert_eq!(error.exit_code(), 2, "{name}");
         let message = error.to_string();
         let place = format!("{}:", place.root.path().join("given.toml").display());
-        let rest = message
-            .strip_prefix(&place)
-            .unwrap_or_else(|| panic!("{name}: {message}"));
+        let rest = message.strip_prefix(&place).unwrap_or_else(|| panic!("{name}: {message}"));
         assert_eq!(rest, wanted, "{name}");
     }
 }
 
 /// The default file with the `#` taken from every line that holds a key.
 fn uncommented() -> String {
-    let lines = DEFAULT_FILE
-        .lines()
-        .map(|line| match line.strip_prefix('#') {
-            Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => rest,
-            _ => line,
-        });
+    let lines = DEFAULT_FILE.lines().map(|line| match line.strip_prefix('#') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => rest,
+        _ => line,
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -150,13 +126,7 @@ fn what_is_shown_can_be_written() {
         let value = serde_json::to_string(&key.show(&defaults())).unwrap();
         format!("{} = {value}\n", key.name)
     });
-    assert_eq!(
-        place
-            .load_text(&lines.collect::<String>())
-            .unwrap()
-            .settings,
-        defaults()
-    );
+    assert_eq!(place.load_text(&lines.collect::<String>()).unwrap().settings, defaults());
 }
 
 #[test]
@@ -166,20 +136,12 @@ fn later_sources_win_and_each_value_knows_its_own() {
         "etc/upstreamd/config.toml",
         "cycle = \"1min\"\nmisses = 4\nown_texts = 1\necho = \"compat\"",
     );
-    let user = place.write(
-        "xdg/upstreamd/config.toml",
-        "misses = 5\nown_texts = 2\nscan_window = \"1KiB\"",
-    );
-    let given = place.write(
-        "given.toml",
-        "own_texts = 3\nclaude_dirs = [\"/a\"]\ncycle = \"2s\"",
-    );
+    let user = place
+        .write("xdg/upstreamd/config.toml", "misses = 5\nown_texts = 2\nscan_window = \"1KiB\"");
+    let given = place.write("given.toml", "own_texts = 3\nclaude_dirs = [\"/a\"]\ncycle = \"2s\"");
     let xdg = place.root.path().join("xdg");
-    let variables = [
-        ("XDG_CONFIG_HOME", xdg.to_str().unwrap()),
-        ("UPSTREAMD_CYCLE", "5s"),
-        ("OTHER", "x"),
-    ];
+    let variables =
+        [("XDG_CONFIG_HOME", xdg.to_str().unwrap()), ("UPSTREAMD_CYCLE", "5s"), ("OTHER", "x")];
     let overrides = Overrides {
         config: Some("given.toml".into()),
         claude_dirs: vec!["/b".into(), "c".into(), "/b".into()],
@@ -192,7 +154,7 @@ fn later_sources_win_and_each_value_knows_its_own() {
         cycle: Duration::from_secs(5),
         scan_window: 1024,
         misses: 5,
-        echo: EchoRule::Compat,
+        echo: EchoMode::Compat,
         own_texts: 3,
         ..defaults()
     };
@@ -271,20 +233,11 @@ fn a_wrong_variable_is_an_error_that_names_it() {
 #[test]
 fn the_file_that_is_asked_for_must_exist() {
     let place = Place::new();
-    let overrides = Overrides {
-        config: Some("none.toml".into()),
-        ..Overrides::default()
-    };
+    let overrides = Overrides { config: Some("none.toml".into()), ..Overrides::default() };
     let error = load(&overrides, &place.env(&[])).unwrap_err();
     assert_eq!(error.exit_code(), 2);
-    assert!(
-        error.to_string().contains("none.toml: no such file"),
-        "{error}"
-    );
-    let folder = Overrides {
-        config: Some(".".into()),
-        ..Overrides::default()
-    };
+    assert!(error.to_string().contains("none.toml: no such file"), "{error}");
+    let folder = Overrides { config: Some(".".into()), ..Overrides::default() };
     assert_eq!(load(&folder, &place.env(&[])).unwrap_err().exit_code(), 2);
 }
 
@@ -293,44 +246,26 @@ fn the_root_is_found_as_claude_code_finds_it() {
     let place = Place::new();
     let found = |variables: &[(&str, &str)]| {
         let loaded = load(&Overrides::default(), &place.env(variables)).unwrap();
-        (
-            loaded.settings.claude_dirs,
-            loaded.origins["claude_dirs"].clone(),
-        )
+        (loaded.settings.claude_dirs, loaded.origins["claude_dirs"].clone())
     };
     let variable = Origin::Variable("CLAUDE_CONFIG_DIR".to_owned());
-    assert_eq!(
-        found(&[]),
-        (vec!["/home/me/.claude".into()], Origin::Default)
-    );
+    assert_eq!(found(&[]), (vec!["/home/me/.claude".into()], Origin::Default));
     assert_eq!(
         found(&[("CLAUDE_CONFIG_DIR", "")]),
         (vec!["/home/me/.claude".into()], Origin::Default)
     );
-    assert_eq!(
-        found(&[("CLAUDE_CONFIG_DIR", "/x")]),
-        (vec!["/x".into()], variable.clone())
-    );
+    assert_eq!(found(&[("CLAUDE_CONFIG_DIR", "/x")]), (vec!["/x".into()], variable.clone()));
     let literal = place.root.path().join("~/x");
-    assert_eq!(
-        found(&[("CLAUDE_CONFIG_DIR", "~/x")]),
-        (vec![literal], variable)
-    );
+    assert_eq!(found(&[("CLAUDE_CONFIG_DIR", "~/x")]), (vec![literal], variable));
 }
 
 #[test]
 fn settings_without_a_home_need_folders() {
     let place = Place::new();
-    let env = Environment {
-        home: None,
-        ..place.env(&[])
-    };
+    let env = Environment { home: None, ..place.env(&[]) };
     let error = load(&Overrides::default(), &env).unwrap_err();
     assert!(error.to_string().contains("--state-dir"), "{error}");
-    let overrides = Overrides {
-        state_dir: Some("/s".into()),
-        ..Overrides::default()
-    };
+    let overrides = Overrides { state_dir: Some("/s".into()), ..Overrides::default() };
     let loaded = load(&overrides, &env).unwrap();
     assert_eq!(loaded.settings.claude_dirs, Vec::<PathBuf>::new());
 }

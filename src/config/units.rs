@@ -14,13 +14,8 @@ const SIZES: &[(&str, u64)] = &[
 ];
 
 /// Units of a duration in milliseconds, the biggest first.
-const DURATIONS: &[(&str, u128)] = &[
-    ("d", 86_400_000),
-    ("h", 3_600_000),
-    ("min", 60_000),
-    ("s", 1000),
-    ("ms", 1),
-];
+const DURATIONS: &[(&str, u128)] =
+    &[("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1)];
 
 /// How much of a wrong value an error repeats, in characters.
 const CLIP: usize = 60;
@@ -28,9 +23,7 @@ const CLIP: usize = 60;
 /// Bytes of `1MiB`, `64 KiB`, `500kB` or `4096`. Units must be written as they are: `Mb` are bits.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let bytes: u64 = digits.parse().ok()?;
     match unit.trim_start() {
@@ -45,10 +38,7 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
 /// The size in the biggest binary unit that it is a whole number of.
 pub(super) fn write_size(bytes: u64) -> String {
     let binary = SIZES.iter().filter(|(name, _)| name.ends_with("iB"));
-    match binary
-        .into_iter()
-        .find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
-    {
+    match binary.into_iter().find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor)) {
         Some((name, factor)) => format!("{}{name}", bytes / factor),
         None => format!("{bytes}B"),
     }
@@ -108,53 +98,21 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_the_same() {
-        for bytes in [
-            0,
-            1,
-            1000,
-            1023,
-            1024,
-            1536,
-            1 << 20,
-            (1 << 20) + 1,
-            1 << 30,
-            u64::MAX,
-        ] {
+        for bytes in [0, 1, 1000, 1023, 1024, 1536, 1 << 20, (1 << 20) + 1, 1 << 30, u64::MAX] {
             assert_eq!(parse_size(&write_size(bytes)), Some(bytes));
         }
-        for ms in [
-            0,
-            1,
-            2,
-            999,
-            1000,
-            1500,
-            60_000,
-            90_000,
-            3_600_000,
-            86_400_000,
-            2_592_000_000,
-        ] {
+        for ms in [0, 1, 2, 999, 1000, 1500, 60_000, 90_000, 3_600_000, 86_400_000, 2_592_000_000] {
             let duration = Duration::from_millis(ms);
             let text = write_duration(duration);
-            assert_eq!(
-                humantime::parse_duration(&text).unwrap(),
-                duration,
-                "{text}"
-            );
+            assert_eq!(humantime::parse_duration(&text).unwrap(), duration, "{text}");
         }
     }
 
     #[test]
     fn durations_are_written_as_people_write_them() {
-        for (seconds, text) in [
-            (0, "0s"),
-            (1, "1s"),
-            (60, "60s"),
-            (120, "2min"),
-            (86_400, "24h"),
-            (2_592_000, "30d"),
-        ] {
+        for (seconds, text) in
+            [(0, "0s"), (1, "1s"), (60, "60s"), (120, "2min"), (86_400, "24h"), (2_592_000, "30d")]
+        {
             assert_eq!(write_duration(Duration::from_secs(seconds)), text);
         }
         assert_eq!(write_duration(Duration::from_millis(100)), "100ms");

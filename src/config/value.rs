@@ -106,10 +106,8 @@ pub(super) fn folders(raw: &Raw<'_>, home: Option<&Path>) -> Option<Vec<PathBuf>
         Raw::Word(word) => std::env::split_paths(word).collect(),
         _ => return None,
     };
-    let folders: Vec<PathBuf> = written
-        .iter()
-        .map(|path| from_home(path, home))
-        .collect::<Option<_>>()?;
+    let folders: Vec<PathBuf> =
+        written.iter().map(|path| from_home(path, home)).collect::<Option<_>>()?;
     (!folders.is_empty()).then(|| each_once(folders))
 }
 
@@ -117,13 +115,9 @@ pub(super) fn folders(raw: &Raw<'_>, home: Option<&Path>) -> Option<Vec<PathBuf>
 /// in every working folder.
 fn from_home(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~") {
-        Ok(rest) => home.map(|home| {
-            if rest == Path::new("") {
-                home.into()
-            } else {
-                home.join(rest)
-            }
-        }),
+        Ok(rest) => {
+            home.map(|home| if rest == Path::new("") { home.into() } else { home.join(rest) })
+        }
         Err(_) => path.is_absolute().then(|| path.to_owned()),
     }
 }

@@ -147,7 +147,7 @@ impl World {
         self.log.links(LinkFilter::All).unwrap().pop()
     }
 
-    fn session(&self) -> SessionKey {
+    fn session() -> SessionKey {
         adopt::session_key(
             &AgentId::new("main"),
             &crate::ids::ThreadId::new("3f6b0a52-0000-4000-8000-000000000001"),
@@ -248,7 +248,8 @@ fn with_next_cycle_a_cycle_reads_one_window() {
 
 #[test]
 fn a_rewritten_file_counts_only_what_is_new_in_it() {
-    let rewrites: [(&str, fn(&MemoryDisk, &str)); 2] = [
+    type Rewrite = fn(&MemoryDisk, &str);
+    let rewrites: [(&str, Rewrite); 2] = [
         ("in place", |disk, rows| disk.rewrite(PATH, rows.as_bytes())),
         ("by another file", |disk, rows| disk.replace(PATH, rows.as_bytes())),
     ];
@@ -321,7 +322,7 @@ fn an_own_text_excuses_its_echo_also_when_the_file_is_read_again() {
     let mut world = World::adopted();
     world.cycle();
     let hash = world.key.text(&normalise("go on"));
-    let session = world.session();
+    let session = World::session();
     let now = world.tick();
     world.journal.add_own_text(&session, &hash, now).unwrap();
     let rows = world.unmarked("go  on") + &world.unmarked("go on");

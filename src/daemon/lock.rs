@@ -4,7 +4,7 @@
 //! version, for whoever finds it taken.
 
 use crate::error::{Error, Result};
-use crate::state::{StateFolder, create_private};
+use crate::state::{StateFolder, create_private, create_runtime};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use std::fs::TryLockError;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -30,6 +30,7 @@ impl Lock {
         let of_state =
             lock(&state.lock(), wait, &format!("the state folder {}", state.path().display()))?;
         let meta = fs_err::metadata(signal_log)?;
+        create_runtime(runtime)?;
         let name = format!("signal-{}-{}.lock", meta.dev(), meta.ino());
         let of_log =
             lock(&runtime.join(name), wait, &format!("the signal log {}", signal_log.display()))?;

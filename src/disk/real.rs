@@ -218,7 +218,7 @@ mod tests {
         (folder, root, disk)
     }
 
-    fn word(result: Result<Box<dyn Transcript>, OpenError>) -> &'static str {
+    fn word(result: &Result<Box<dyn Transcript>, OpenError>) -> &'static str {
         match result {
             Ok(_) => "opened",
             Err(OpenError::Missing) => "missing",
@@ -259,7 +259,7 @@ mod tests {
             (PathBuf::from("/etc/passwd"), "outside"),
             (project.join("a.jsonl/x.jsonl"), "unreadable"),
         ] {
-            assert_eq!(word(disk.open(&path)), expected, "{}", path.display());
+            assert_eq!(word(&disk.open(&path)), expected, "{}", path.display());
         }
     }
 
@@ -271,8 +271,8 @@ mod tests {
         symlink(&away, root.join("projects")).unwrap();
         fs_err::write(away.join("-p/a.jsonl"), "x\n").unwrap();
         let disk = RealDisk::new(vec![root.clone()]);
-        assert_eq!(word(disk.open(&root.join("projects/-p/a.jsonl"))), "opened");
-        assert_eq!(word(disk.open(&away.join("-p/a.jsonl"))), "opened");
+        assert_eq!(word(&disk.open(&root.join("projects/-p/a.jsonl"))), "opened");
+        assert_eq!(word(&disk.open(&away.join("-p/a.jsonl"))), "opened");
         assert_eq!(disk.sessions().len(), 1);
     }
 
@@ -283,7 +283,7 @@ mod tests {
         assert!(disk.store(&path).present);
         fs_err::remove_dir_all(&root).unwrap();
         disk.refresh();
-        assert_eq!(word(disk.open(&path)), "missing");
+        assert_eq!(word(&disk.open(&path)), "missing");
         assert!(!disk.store(&path).present);
     }
 }

@@ -33,7 +33,7 @@ pub enum MarkerOutcome {
     Stands,
     /// The link is gone or names another source; nothing was written.
     LinkGone,
-    /// As in [`WindowOutcome::MarkerAhead`].
+    /// As in [`super::WindowOutcome::MarkerAhead`].
     MarkerAhead(u64),
 }
 

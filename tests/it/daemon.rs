@@ -1,6 +1,7 @@
 //! The daemon as a process: readiness, cycles, signals, the lock.
 
 use crate::world::World;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -139,7 +140,7 @@ fn two_state_folders_with_one_signal_log_exclude_each_other() {
     let daemon = Daemon::start(&world, 1);
     daemon.wait_for("READY=1");
     let other = world.path().join("other");
-    std::fs::create_dir(&other).unwrap();
+    std::fs::DirBuilder::new().mode(0o700).create(&other).unwrap();
     std::fs::hard_link(world.state().join("signal.sqlite"), other.join("signal.sqlite")).unwrap();
     let (code, err) = world.fail(&["once", "--state-dir", other.to_str().unwrap()]);
     assert_eq!(code, 75, "{err}");

@@ -1,5 +1,11 @@
 //! The real binary in a home of its own.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on ends; it is outside the program, with real files and time"
+)]
+
 mod daemon;
 mod kill;
 mod story;

@@ -31,13 +31,13 @@ impl World {
     }
 
     /// The id of the n-th session.
-    pub(crate) fn thread(&self, n: u32) -> String {
+    pub(crate) fn thread(n: u32) -> String {
         format!("3f6b0a52-7c1d-4e8e-9a51-{n:012}")
     }
 
     /// The file of the n-th session.
     pub(crate) fn file(&self, n: u32) -> PathBuf {
-        self.path().join(format!(".claude/projects/-home-me-proj/{}.jsonl", self.thread(n)))
+        self.path().join(format!(".claude/projects/-home-me-proj/{}.jsonl", Self::thread(n)))
     }
 
     fn row(&self, more: &str) -> String {
@@ -122,7 +122,7 @@ impl World {
     /// Adopts the n-th session and gives its key.
     #[track_caller]
     pub(crate) fn adopt(&self, n: u32) -> String {
-        let adopted = self.json(&["adopt", &self.thread(n)]);
+        let adopted = self.json(&["adopt", &Self::thread(n)]);
         adopted["adopted"][0]["sessionKey"].as_str().unwrap().to_owned()
     }
 
