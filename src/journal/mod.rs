@@ -11,6 +11,8 @@ mod intent;
 mod own_text;
 mod schema;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use crate::error::{Error, Result};
 use crate::ids::HashKey;

@@ -54,7 +54,7 @@ pub fn cause(
 }
 
 /// The cause where the session is nowhere else.
-fn cause_of_store(store: &Store, cursor: &SourceCursor) -> Cause {
+pub(super) fn cause_of_store(store: &Store, cursor: &SourceCursor) -> Cause {
     let other_device = match (store.device, &cursor.settled) {
         (Some(device), Some(settled)) => device != settled.device,
         _ => false,

@@ -6,6 +6,8 @@
 //! cannot be read. Deliberately elsewhere: reading rows (`scan`), keeping the cursor (`journal`).
 
 pub mod missing;
+#[cfg(test)]
+mod tests;
 
 use crate::disk::{FileStat, Transcript, read_range};
 use crate::ids::HashKey;
