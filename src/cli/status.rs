@@ -5,6 +5,7 @@ use super::table::sanitise;
 use super::when::ago;
 use super::{Context, table::Align, table::Table};
 use crate::clock::{Clock as _, SystemClock};
+use crate::daemon::lock;
 use crate::error::{Error, Result};
 use crate::ids::Sequence;
 use crate::record::{LinkFilter, SignalLog};
@@ -40,8 +41,10 @@ fn totals(context: &mut Context, log: Option<&SignalLog>) -> Result<()> {
         ),
         None => (0, 0, 0, Sequence::default()),
     };
+    let daemon = lock::holder(&context.state)?;
     if context.out.json {
         return context.out.json_line(&json!({
+            "running": daemon,
             "version": env!("CARGO_PKG_VERSION"),
             "stateDir": context.state.path(),
             "links": links,
@@ -51,6 +54,7 @@ fn totals(context: &mut Context, log: Option<&SignalLog>) -> Result<()> {
         }));
     }
     let shown = [
+        ("running", daemon.map_or("nobody".to_owned(), |daemon| sanitise(&daemon))),
         ("state folder", sanitise(&context.state.path().to_string_lossy())),
         ("sessions followed", links.to_string()),
         ("watches", format!("{watches}, {pending} with a notice waiting")),

@@ -6,7 +6,9 @@
 use crate::error::{Error, Result};
 use crate::state::{StateFolder, create_private, create_runtime};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rustix::io::Errno;
 use std::fs::TryLockError;
+use std::io::ErrorKind;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -38,6 +40,40 @@ impl Lock {
     }
 }
 
+/// Who runs cycles on a state folder now, in words; `None` where nobody does.
+pub fn holder(state: &StateFolder) -> Result<Option<String>> {
+    let mut file = match fs_err::File::open(state.lock()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let owner = owner(&mut file);
+    // To ask takes the lock for a moment, which could turn a starting daemon away; so the dead are
+    // told by their number.
+    let number = owner.rsplit(' ').next().and_then(|word| word.parse().ok());
+    let process = number.and_then(rustix::process::Pid::from_raw);
+    let lives = process
+        .is_some_and(|process| rustix::process::test_kill_process(process) != Err(Errno::SRCH));
+    if !lives {
+        return Ok(None);
+    }
+    match file.file().try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(owner)),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+/// What a lock file says of its owner.
+fn owner(file: &mut fs_err::File) -> String {
+    let mut owner = String::new();
+    // Bounded: the file is ours, but anybody's mistake could have filled it.
+    match file.take(200).read_to_string(&mut owner) {
+        Ok(_) if !owner.trim().is_empty() => owner.trim().to_owned(),
+        _ => "another upstreamd".to_owned(),
+    }
+}
+
 fn lock(path: &PathBuf, wait: bool, what: &str) -> Result<fs_err::File> {
     create_private(path)?;
     let mut file = fs_err::OpenOptions::new().read(true).write(true).mode(0o600).open(path)?;
@@ -45,13 +81,7 @@ fn lock(path: &PathBuf, wait: bool, what: &str) -> Result<fs_err::File> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) if wait => file.file().lock()?,
         Err(TryLockError::WouldBlock) => {
-            let mut owner = String::new();
-            // Bounded: the file is ours, but anybody's mistake could have filled it.
-            let read = (&mut file).take(200).read_to_string(&mut owner);
-            let owner = match read {
-                Ok(_) if !owner.trim().is_empty() => owner.trim().to_owned(),
-                _ => "another upstreamd".to_owned(),
-            };
+            let owner = owner(&mut file);
             return Err(Error::Busy(format!(
                 "{owner} already works on {what}: stop it, or use `run --standby` to wait for it",
             )));

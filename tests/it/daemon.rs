@@ -77,6 +77,8 @@ fn the_daemon_records_turns_survives_kill_9_and_ends_on_sigterm_with_0() {
     daemon.wait_for_turns(&world, 2);
     daemon.wait_for("WATCHDOG=1");
 
+    let running = world.json(&["status"])["running"].as_str().unwrap().to_owned();
+    assert!(running.ends_with(&daemon.process.id().to_string()), "{running}");
     let (code, err) = world.fail(&["once"]);
     assert_eq!(code, 75, "{err}");
     assert!(err.contains(&daemon.process.id().to_string()), "{err}");
@@ -84,6 +86,7 @@ fn the_daemon_records_turns_survives_kill_9_and_ends_on_sigterm_with_0() {
     world.append(1, &world.typed());
     daemon.signal("-KILL");
     assert!(!daemon.end().0.success());
+    assert!(world.json(&["status"])["running"].is_null());
     world.append(1, &world.typed());
     let daemon = Daemon::start(&world, 2);
     daemon.wait_for_turns(&world, 4);
