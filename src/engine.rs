@@ -6,11 +6,11 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::cycle::{Cycle, CycleReport, Rules};
-use crate::daemon::lock::Lock;
 use crate::disk::RealDisk;
 use crate::error::Result;
 use crate::ids::HashKey;
 use crate::journal::Journal;
+use crate::lock::Lock;
 use crate::observe::{LogObserver, Observer};
 use crate::record::{Retention, SignalLog};
 use crate::state::StateFolder;

@@ -42,7 +42,7 @@ impl Error {
         Self::Database { what, path: path.to_owned(), source }
     }
 
-    /// The exit code (design: command line).
+    /// The exit code: 1 failed, 2 usage, 4 refused to protect data, 75 try again.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

@@ -58,7 +58,7 @@ name! {
     ThreadId
 }
 name! {
-    /// First 16 hex digits of SHA-256 over host NUL thread NUL compact ref (facts: gateway §2.1).
+    /// First 16 hex digits of SHA-256 over host NUL thread NUL compact ref (OpenClaw 2026.9.6).
     SourceKey
 }
 name! {
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_source_key_is_the_one_the_gateway_made() {
-        // Measured on a gateway 2026.9.6 (facts: gateway §2.1).
+        // Measured on OpenClaw 2026.9.6.
         let key = SourceKey::of(
             &HostId::new("gateway:local"),
             &ThreadId::new("3f6b0a52-7c1d-4e8e-9a51-0d2f6c1b7a01"),

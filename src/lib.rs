@@ -57,6 +57,7 @@ pub mod ids;
 pub mod journal;
 pub mod killpoint;
 pub mod link;
+pub mod lock;
 pub mod notice;
 pub mod observe;
 pub mod probe;

@@ -1,4 +1,4 @@
-//! The gateway's rule, bit for bit, its faults included (facts: gateway §5.7).
+//! The gateway's rule, bit for bit, its faults included (OpenClaw 2026.9.6).
 //!
 //! Answers: whether the gateway counts a row, at which time, and which text it compares with own
 //! texts. Always holds: the same as release 2026.9.6 for every line; `tests` and the interop suite
@@ -7,7 +7,7 @@
 
 use super::CompatTurn;
 use super::row::{Row, date, is};
-use crate::echo::text::normalise;
+use crate::classify::text::normalise;
 use crate::ids::HashKey;
 
 /// The beginning of a text that one session of the gateway sent to another.

@@ -7,7 +7,7 @@ use super::Drift;
 use super::row::Row;
 use super::row::json::RawStr;
 
-/// Row types, with a uuid and without (facts: claude-transcripts §3).
+/// Row types, with a uuid and without.
 const TYPES: [&str; 25] = [
     "user",
     "assistant",

@@ -15,6 +15,7 @@ mod rules;
 mod shape;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod version;
 
 use crate::ids::{Identity, TextHash, Timestamp};
@@ -186,7 +187,7 @@ pub struct JudgedRow {
     pub at: Option<Timestamp>,
     /// The verdict of our rule.
     pub verdict: Verdict,
-    /// Set where the gateway's rule counts the row (facts: gateway §5.7).
+    /// Set where the gateway's rule counts the row (OpenClaw 2026.9.6).
     pub compat: Option<CompatTurn>,
     /// Keyed hash of the normalised text, where our rule or the gateway's counts the row.
     pub text: Option<TextHash>,

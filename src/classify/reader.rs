@@ -10,7 +10,7 @@ use super::row::{Parsed, Row, date, is};
 use super::rules::{self, Context};
 use super::version::Version;
 use super::{Class, Evidence, JudgedRow, Settings, Verdict, compat, drift};
-use crate::echo::text::{is_js_space, normalise};
+use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, TextHash, Timestamp, is_plain_id};
 use crate::scan::line::{self, Line, Piece, Skipped};
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,8 @@
 //! here: rows of the message queue that become turns by what follows them (`queue`), whether a turn
 //! was ours (`echo`) or known before (`journal`).
 //!
-//! Each rule names the situations (facts: claude-transcripts §4) that it is for. A new rule is one
-//! line in a table, one function, and a fixture in `fixtures/rows`.
+//! Each rule names the situations that it is for, by the numbers that the names of the fixtures in
+//! `fixtures/rows` begin with. A new rule is one line in a table, one function, and a fixture.
 
 use super::row::json::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};

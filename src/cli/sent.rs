@@ -1,8 +1,8 @@
 //! `sent`: a program says what it is about to send.
 
 use super::{Context, links::resolve};
+use crate::classify::text::normalise;
 use crate::clock::{Clock as _, SystemClock};
-use crate::echo::text::normalise;
 use crate::error::{Error, Result};
 use crate::journal::Journal;
 use clap::Args;

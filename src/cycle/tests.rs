@@ -2,10 +2,11 @@
 
 use super::{Cycle, CycleReport, Outcome, Rules};
 use crate::classify::Settings;
+use crate::classify::text::normalise;
 use crate::clock::Clock;
 use crate::disk::Disk as _;
 use crate::disk::memory::MemoryDisk;
-use crate::echo::{self, text::normalise};
+use crate::echo;
 use crate::ids::{AgentId, HashKey, SessionKey, Timestamp};
 use crate::journal::Journal;
 use crate::killpoint::{KillPoint, armed};

@@ -4,7 +4,6 @@
 //! databases and the disk, this one only waits; READY means that every source was looked at once,
 //! WATCHDOG that the work goes on. Deliberately elsewhere: what a cycle does (`cycle`).
 
-pub mod lock;
 mod signals;
 mod worker;
 

@@ -5,12 +5,9 @@
 //! one own text excuses one row, so that the same word typed twice still counts. Deliberately
 //! elsewhere: who typed (`classify`), where own texts come from (whoever implements `OwnTexts`).
 
-pub mod text;
-
 use crate::classify::Evidence;
 use crate::error::Result;
 use crate::ids::{SessionKey, TextHash, Timestamp};
-use crate::journal::{Journal, OwnText};
 
 /// How far apart an own text and its echo may be.
 pub const REACH_MS: i64 = 10 * 60_000;
@@ -32,11 +29,17 @@ pub trait OwnTexts {
     fn recent(&self, session: &SessionKey, limit: usize) -> Result<Vec<OwnText>>;
 }
 
-/// Texts that came by `upstreamd sent`.
-impl OwnTexts for Journal {
-    fn recent(&self, session: &SessionKey, limit: usize) -> Result<Vec<OwnText>> {
-        self.own_texts(session, limit)
-    }
+/// A text that a program sent, or said it would.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnText {
+    /// What its source knows it by.
+    pub id: i64,
+    /// Keyed hash of the normalised text.
+    pub hash: TextHash,
+    /// When it was said.
+    pub at: Timestamp,
+    /// Whether it has excused a row already.
+    pub used: bool,
 }
 
 /// The own texts that rows of one window are compared with.

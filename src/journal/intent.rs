@@ -11,7 +11,7 @@ use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 /// One window's turns, written down before they are recorded, so that they can be recorded from the
-/// journal alone (design: one cycle, Record).
+/// journal alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// The session that the event will name.

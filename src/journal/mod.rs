@@ -19,7 +19,6 @@ use crate::ids::HashKey;
 use crate::sqlite;
 pub use cursor::{ContentMark, SourceCursor};
 pub use intent::{CountableRow, Intent, OpenIntent};
-pub use own_text::OwnText;
 use rusqlite::Connection;
 pub use source::{LinkRow, SourceRow};
 use std::path::{Path, PathBuf};

@@ -1,25 +1,13 @@
 //! Texts that a program said it would send to a session.
 
 use super::Journal;
+use crate::echo::{OwnText, OwnTexts};
 use crate::error::{Error, Result};
 use crate::ids::{SessionKey, TextHash, Timestamp};
 use rusqlite::params;
 
 /// Own texts kept for each session; more than any setting of `own_texts` needs at once.
 const KEPT: u32 = 1_000;
-
-/// A text that a program said it would send.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnText {
-    /// Its row in the journal.
-    pub id: i64,
-    /// Keyed hash of the normalised text.
-    pub hash: TextHash,
-    /// When it was said.
-    pub at: Timestamp,
-    /// Whether it has excused a row already.
-    pub used: bool,
-}
 
 impl Journal {
     /// Takes note of a text that is about to be sent.
@@ -46,9 +34,10 @@ impl Journal {
         .map_err(error)?;
         tx.commit().map_err(error)
     }
+}
 
-    /// The last own texts of a session, newest first.
-    pub fn own_texts(&self, session: &SessionKey, limit: usize) -> Result<Vec<OwnText>> {
+impl OwnTexts for Journal {
+    fn recent(&self, session: &SessionKey, limit: usize) -> Result<Vec<OwnText>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.conn
             .prepare_cached(

@@ -1,6 +1,7 @@
 //! What the journal keeps, and what it forgets.
 
 use super::*;
+use crate::echo::OwnTexts as _;
 use crate::ids::{
     AgentId, CatalogId, Generation, Identity, Sequence, SessionKey, SourceKey, Timestamp,
 };
@@ -56,7 +57,7 @@ fn an_intent_stays_open_until_it_is_applied_with_all_that_belongs_to_it() {
     let mut journal = Journal::open(&path, &key()).unwrap();
     let source = journal.add_source(&link("agent:main:a"), &source_key, &cursor(0)).unwrap();
     journal.add_own_text(&session, &key().text("go on"), Timestamp(1)).unwrap();
-    let text = journal.own_texts(&session, 10).unwrap().remove(0);
+    let text = journal.recent(&session, 10).unwrap().remove(0);
     let intent = intent(&[1, 2], vec![text.id]);
     journal.intend(source, &intent).unwrap();
 
@@ -74,7 +75,7 @@ fn an_intent_stays_open_until_it_is_applied_with_all_that_belongs_to_it() {
     for (row, known) in [(1, true), (2, true), (3, false)] {
         assert_eq!(journal.knows(source.link, &identity(row)).unwrap(), known, "{row}");
     }
-    assert!(journal.own_texts(&session, 10).unwrap()[0].used);
+    assert!(journal.recent(&session, 10).unwrap()[0].used);
 }
 
 #[test]
@@ -118,10 +119,10 @@ fn the_newest_own_texts_of_a_session_are_kept() {
     for at in 0..1_005 {
         journal.add_own_text(&one, &key().text(&at.to_string()), Timestamp(at)).unwrap();
     }
-    let texts = journal.own_texts(&one, 10_000).unwrap();
+    let texts = journal.recent(&one, 10_000).unwrap();
     assert_eq!((texts.len(), texts[0].at), (1_000, Timestamp(1_004)));
-    assert_eq!(journal.own_texts(&one, 10).unwrap(), texts[..10]);
-    assert_eq!(journal.own_texts(&other, 10).unwrap().len(), 1);
+    assert_eq!(journal.recent(&one, 10).unwrap(), texts[..10]);
+    assert_eq!(journal.recent(&other, 10).unwrap().len(), 1);
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Adoption: from a thread id or a file to a link.
 
-use super::{LinkId, file_ref};
+use super::{LinkId, NewLink, file_ref};
 use crate::disk::{Disk, OpenError, SessionFile};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, CatalogId, HostId, SessionKey, ThreadId, hex};
-use crate::record::NewLink;
 use crate::scan::window::row_start;
 use sha2::{Digest as _, Sha256};
 use std::path::Path;

@@ -18,7 +18,7 @@ pub struct LinkId {
     pub agent_id: AgentId,
 }
 
-/// A row of `session_upstream_links` (facts: gateway §2).
+/// A row of `session_upstream_links` (OpenClaw 2026.9.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Session key and agent.
@@ -39,8 +39,28 @@ pub struct Link {
     pub last_scanned_at: Option<Timestamp>,
     /// When the link was made.
     pub created_at: Timestamp,
-    /// When the row last changed; changes with every write (facts: gateway §5.6).
+    /// When the row last changed; changes with every write, since OpenClaw
+    /// drops what it found out when it sees another value.
     pub updated_at: Timestamp,
+}
+
+/// A link to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLink {
+    /// Session key and agent.
+    pub id: LinkId,
+    /// The catalog, `claude`.
+    pub catalog_id: CatalogId,
+    /// The machine that holds the upstream.
+    pub host_id: HostId,
+    /// The upstream's own session id.
+    pub thread_id: ThreadId,
+    /// The upstream's kind, `claude-cli`.
+    pub upstream_kind: String,
+    /// Where the upstream is, compact JSON: `{"filePath":"…"}`.
+    pub ref_json: String,
+    /// Where reading begins, just after a line end.
+    pub offset: u64,
 }
 
 impl Link {
@@ -57,7 +77,7 @@ impl Link {
         Some(PathBuf::from(value.get("filePath")?.as_str()?))
     }
 
-    /// The offset that the marker names; `{"size":N}` is its older form (facts: gateway §4).
+    /// The offset that the marker names; `{"size":N}` is its older form (OpenClaw 2026.9.6).
     #[must_use]
     pub fn marker(&self) -> Option<u64> {
         let value: serde_json::Value = serde_json::from_str(self.marker_json.as_deref()?).ok()?;

@@ -10,7 +10,7 @@ use super::append::{NewEvent, append};
 use super::event::{Actor, Kind};
 use crate::error::Result;
 use crate::ids::{AgentId, CatalogId, HostId, SessionKey, SourceKey, ThreadId, Timestamp};
-use crate::link::{Link, LinkId, marker_json};
+use crate::link::{Link, LinkId, NewLink, marker_json};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
 /// Which links.
@@ -20,25 +20,6 @@ pub enum LinkFilter {
     All,
     /// Those that somebody watches: at least one cursor has the session as its target.
     Watched,
-}
-
-/// A link to be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewLink {
-    /// Session key and agent.
-    pub id: LinkId,
-    /// The catalog, `claude`.
-    pub catalog_id: CatalogId,
-    /// The machine that holds the upstream.
-    pub host_id: HostId,
-    /// The upstream's own session id.
-    pub thread_id: ThreadId,
-    /// The upstream's kind, `claude-cli`.
-    pub upstream_kind: String,
-    /// Where the upstream is, compact JSON: `{"filePath":"…"}`.
-    pub ref_json: String,
-    /// Where reading begins, just after a line end.
-    pub offset: u64,
 }
 
 /// What came of an adoption.

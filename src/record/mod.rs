@@ -63,7 +63,7 @@ use crate::error::{Error, Result};
 pub use append::{Appended, NewEvent, NewWatcher};
 pub use changes::{EventFilter, EventPage, StateChange, StateChanges};
 pub use event::{Actor, Event, Kind};
-pub use links::{Adopted, LinkFilter, NewLink};
+pub use links::{Adopted, LinkFilter};
 pub use marker::{Ahead, MarkerOutcome};
 pub use missing::MissingCause;
 pub use plan::{Plan, plan};

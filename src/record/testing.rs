@@ -1,10 +1,10 @@
 //! What the tests of this folder share: one session, its link, windows over its file.
 
-use super::{EventFilter, NewLink, SignalLog};
+use super::{EventFilter, SignalLog};
 use crate::ids::{AgentId, CatalogId, Generation, HostId, Identity, SessionKey, SourceKey};
 use crate::ids::{Sequence, ThreadId, Timestamp};
 use crate::journal::{CountableRow, Intent, SourceCursor};
-use crate::link::LinkId;
+use crate::link::{LinkId, NewLink};
 use crate::record::{Event, Watch};
 
 /// The time at which the tests happen.

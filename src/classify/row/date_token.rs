@@ -4,7 +4,7 @@
 //! character is looked at once, and text without meaning is a token too. Not here: what they mean in
 //! their order (`date`).
 
-use crate::echo::text::is_js_space;
+use crate::classify::text::is_js_space;
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];

@@ -1,11 +1,12 @@
 use super::*;
 use crate::ids::{AgentId, Generation};
+use crate::link::NewLink;
 use crate::record::MarkerOutcome;
 use crate::record::testing::{
     GENERATION, KEY, NOW, WATCHER, followed, id, id_under, intent, key, marks, new_link, row,
     source, turn_events,
 };
-use crate::record::{Acknowledged, Event, LinkFilter, NewLink};
+use crate::record::{Acknowledged, Event, LinkFilter};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! The form in which texts are compared.
 
-/// Trims, and turns every run of JavaScript white space into one space (facts: gateway §3).
+/// Trims, and turns every run of JavaScript white space into one space (OpenClaw 2026.9.6).
 #[must_use]
 pub fn normalise(text: &str) -> String {
     text.split(is_js_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
