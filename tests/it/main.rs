@@ -6,6 +6,7 @@
     reason = "a test that cannot go on ends; it is outside the program, with real files and time"
 )]
 
+mod architecture;
 mod daemon;
 mod kill;
 mod story;
