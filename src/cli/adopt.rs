@@ -9,6 +9,7 @@ use crate::ids::AgentId;
 use crate::link::adopt::{find_session, link};
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tracing::warn;
 
 #[derive(Debug, Args)]
 pub(super) struct AdoptArgs {
@@ -51,10 +52,15 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
     let mut log = context.write_log()?;
     let mut adopted = Vec::new();
     for session in &sessions {
-        let now = SystemClock.now();
-        let link = link(&disk, session, &agent, args.from == From::Start)?;
-        let created = log.adopt(&link, now)?.created;
-        adopted.push((link, created));
+        match link(&disk, session, &agent, args.from == From::Start) {
+            Ok(link) => {
+                let created = log.adopt(&link, SystemClock.now())?.created;
+                adopted.push((link, created));
+            }
+            // Nobody named it: the others are still meant.
+            Err(error) if args.all => warn!(%error, "A session was left out."),
+            Err(error) => return Err(error),
+        }
     }
     if context.out.json {
         let adopted: Vec<_> = adopted

@@ -5,7 +5,7 @@ use super::run::classify_settings;
 use super::table::{Align, Table, sanitise};
 use crate::classify::{Class, Evidence, JudgedRow, Reader, ReaderState, Verdict};
 use crate::disk::{FileStat, Transcript, read_range};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{HashKey, Identity, Timestamp};
 use crate::scan::window::{Rest, Window};
 use clap::{Args, ValueEnum};
@@ -205,14 +205,48 @@ fn classify(
         match window.rest {
             Rest::More => {}
             Rest::Oversized => {
-                return Err(Error::Failed(format!(
-                    "{}: the row at offset {from} is too big to be read yet",
-                    path.display()
-                )));
+                let next = line_after(file.as_ref(), from, size)?;
+                line_number += 1;
+                rows.push(Shown { line: line_number, row: too_big(from, next) });
+                from = next;
             }
             Rest::Nothing | Rest::Partial => return Ok(rows),
         }
     }
+}
+
+/// A row beyond what is read whole yet: named, so that nobody takes silence for a verdict.
+fn too_big(start: u64, end: u64) -> JudgedRow {
+    let class = Class::Unknown;
+    let evidence = Evidence::Default;
+    JudgedRow {
+        start,
+        end,
+        identity: None,
+        uuid: None,
+        at: None,
+        verdict: Verdict { human: false, class, rule: "too-big-to-be-read-yet", evidence },
+        compat: None,
+        text: None,
+        proves: Vec::new(),
+        drift: Vec::new(),
+    }
+}
+
+/// Where the next line begins; the end of the file where there is none.
+fn line_after(file: &dyn Transcript, from: u64, size: u64) -> io::Result<u64> {
+    let mut at = from;
+    while at < size {
+        let bytes = read_range(file, at, size.min(at + WINDOW))?;
+        if let Some(end) = memchr::memchr(b'\n', &bytes) {
+            return Ok(at + end as u64 + 1);
+        }
+        if bytes.is_empty() {
+            break;
+        }
+        at += bytes.len() as u64;
+    }
+    Ok(size)
 }
 
 const fn copy(verdict: Verdict) -> Verdict {

@@ -117,6 +117,10 @@ impl Cycle<'_> {
             if !again || window.rest != Rest::More {
                 break window;
             }
+            if (self.stop)() {
+                // Nothing of it is recorded yet; the next life begins again.
+                return Ok(None);
+            }
         };
         // Was it the same content all the while?
         let now = file.stat()?;

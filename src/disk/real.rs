@@ -153,7 +153,9 @@ fn sessions_below(projects: &Path) -> Vec<SessionFile> {
                 continue;
             }
             let thread_id = ThreadId::new(stem);
-            if let Ok(path) = fs_err::canonicalize(&path) {
+            if let Ok(path) = fs_err::canonicalize(&path)
+                && path.is_file()
+            {
                 found.push(SessionFile { path, thread_id });
             }
         }

@@ -250,6 +250,51 @@ fn errors_say_what_to_do_and_exit_codes_say_how_bad() {
 }
 
 #[test]
+fn adopt_all_leaves_out_what_is_no_session_and_takes_the_rest() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    world.append(2, &world.machine());
+    let project = world.file(1).parent().unwrap().to_owned();
+    std::fs::create_dir(project.join("folder.jsonl")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", project.join("outside.jsonl")).unwrap();
+    std::os::unix::fs::symlink("nowhere", project.join("dangling.jsonl")).unwrap();
+    std::fs::write(project.join("agent-1.jsonl"), world.machine()).unwrap();
+    let adopted = world.json(&["adopt", "--all"]);
+    assert_eq!(adopted["adopted"].as_array().unwrap().len(), 2);
+    assert_eq!(world.json(&["adopt", "--all"])["adopted"][0]["created"], json!(false));
+}
+
+#[test]
+fn a_row_too_big_to_be_read_waits_visibly_and_holds_up_no_other_session() {
+    let world = World::new();
+    for n in [1, 2] {
+        world.append(n, &world.machine());
+        world.adopt(n);
+    }
+    let huge = world.unmarked(&"x".repeat(9 << 20));
+    world.append(1, &(world.typed() + &huge + &world.typed()));
+    world.append(2, &world.typed());
+    let report = world.json(&["once"]);
+    for link in report["links"].as_array().unwrap() {
+        let is_big = link["threadId"] == json!(World::thread(1));
+        let outcome = if is_big { "waiting" } else { "read" };
+        assert_eq!((&link["outcome"], &link["turns"]), (&json!(outcome), &json!(1)));
+    }
+    let links = world.json(&["links"]);
+    let waits = |link: &&Value| link["state"] == json!("waiting");
+    assert_eq!(links["links"].as_array().unwrap().iter().filter(waits).count(), 1);
+    let file = world.file(1);
+    let verdicts = world.run(&["classify", "--json", file.to_str().unwrap()]);
+    let rules: Vec<Value> = verdicts
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["rule"].clone())
+        .collect();
+    assert_eq!(rules.len(), 4);
+    assert_eq!(rules[2], json!("too-big-to-be-read-yet"));
+    assert_eq!(rules[1], rules[3]);
+}
+
+#[test]
 fn a_journal_or_signal_log_of_another_schema_is_refused() {
     for file in ["signal.sqlite", "upstreamd.sqlite"] {
         let world = World::new();
