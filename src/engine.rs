@@ -7,13 +7,14 @@
 use crate::clock::{Clock, SystemClock};
 use crate::cycle::{Cycle, CycleReport, Rules};
 use crate::disk::RealDisk;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::HashKey;
 use crate::journal::Journal;
 use crate::lock::Lock;
 use crate::observe::{LogObserver, Observer};
 use crate::record::{Retention, SignalLog};
 use crate::state::StateFolder;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Both databases, the disk, the key and the rules of a run.
@@ -27,6 +28,8 @@ pub struct Engine {
     retention: Retention,
     observer: LogObserver,
     _lock: Option<Lock>,
+    /// Device and number of both databases, to notice that somebody replaced one.
+    files: Vec<(PathBuf, (u64, u64))>,
 }
 
 /// What an engine is made from.
@@ -44,6 +47,12 @@ pub struct Plan {
     pub retention: Retention,
 }
 
+/// A file's device and number there.
+fn number(path: &Path) -> Result<(u64, u64)> {
+    let meta = fs_err::metadata(path)?;
+    Ok((meta.dev(), meta.ino()))
+}
+
 /// How far a cycle goes with each source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -54,15 +63,21 @@ pub enum Reach {
 }
 
 impl Engine {
-    /// Opens everything for real, and takes the locks; with `wait`, waits for whoever holds them.
-    pub fn open(plan: Plan, wait: bool) -> Result<Self> {
+    /// Opens everything for real, and takes the locks.
+    pub fn open(plan: Plan) -> Result<Self> {
         plan.state.create()?;
         let log_path = plan.state.signal_log();
         let log = SignalLog::open(&log_path)?;
-        let lock = Lock::take(&plan.state, &log_path, &plan.runtime, wait)?;
+        let lock = Lock::take(&plan.state, &log_path, &plan.runtime)?;
         let key = plan.state.hash_key()?;
         let journal = Journal::open(&plan.state.journal(), &key)?;
-        Ok(Self::new(plan, log, journal, key, Some(lock)))
+        let paths = [log_path, plan.state.journal()];
+        let mut engine = Self::new(plan, log, journal, key, Some(lock));
+        for path in paths {
+            let number = number(&path)?;
+            engine.files.push((path, number));
+        }
+        Ok(engine)
     }
 
     /// Copies both databases into memory: a cycle then writes nothing anywhere.
@@ -83,6 +98,7 @@ impl Engine {
             retention: plan.retention,
             observer: LogObserver::default(),
             _lock: lock,
+            files: Vec::new(),
         }
     }
 
@@ -95,6 +111,14 @@ impl Engine {
 
     /// Runs one cycle; `stop` is asked between passes.
     pub fn cycle(&mut self, reach: Reach, stop: &dyn Fn() -> bool) -> Result<CycleReport> {
+        for (path, before) in &self.files {
+            if number(path).ok() != Some(*before) {
+                return Err(Error::Failed(format!(
+                    "{} was removed or replaced; nothing is written to what is left of it, start again",
+                    path.display()
+                )));
+            }
+        }
         self.disk.refresh();
         let rules = match reach {
             Reach::OnePass => &Rules { at_once: false, ..self.rules.clone() },

@@ -14,7 +14,7 @@ pub enum Error {
     /// A database did not do what was asked of it.
     #[error("{what} in {}: {source}", path.display())]
     Database {
-        /// What was being done.
+        /// What could not be done.
         what: &'static str,
         /// The database's file.
         path: PathBuf,
@@ -36,10 +36,18 @@ pub enum Error {
 }
 
 impl Error {
-    /// Wraps what SQLite said with what was being done, to which database.
+    /// What SQLite said, with what could not be done ("cannot …") to which database. A lock that
+    /// somebody kept is worth another try.
     #[must_use]
     pub fn database(what: &'static str, path: &Path, source: rusqlite::Error) -> Self {
-        Self::Database { what, path: path.to_owned(), source }
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        match source.sqlite_error_code() {
+            Some(DatabaseBusy | DatabaseLocked) => Self::Busy(format!(
+                "{what} in {}: another program holds its lock; try again",
+                path.display()
+            )),
+            _ => Self::Database { what, path: path.to_owned(), source },
+        }
     }
 
     /// The exit code: 1 failed, 2 usage, 4 refused to protect data, 75 try again.

@@ -11,7 +11,7 @@ use std::fs::TryLockError;
 use std::io::ErrorKind;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The right to run cycles; ends when it is dropped.
 #[derive(Debug)]
@@ -21,21 +21,15 @@ pub struct Lock {
 
 impl Lock {
     /// Takes both locks. The signal log is known by its device and number, since two state folders
-    /// may name one file; `runtime` is the folder for its lock. With `wait`, waits for whoever
-    /// holds one.
-    pub fn take(
-        state: &StateFolder,
-        signal_log: &Path,
-        runtime: &Path,
-        wait: bool,
-    ) -> Result<Self> {
+    /// may name one file; `runtime` is the folder for its lock.
+    pub fn take(state: &StateFolder, signal_log: &Path, runtime: &Path) -> Result<Self> {
         let of_state =
-            lock(&state.lock(), wait, &format!("the state folder {}", state.path().display()))?;
+            lock(&state.lock(), &format!("the state folder {}", state.path().display()))?;
         let meta = fs_err::metadata(signal_log)?;
         create_runtime(runtime)?;
         let name = format!("signal-{}-{}.lock", meta.dev(), meta.ino());
         let of_log =
-            lock(&runtime.join(name), wait, &format!("the signal log {}", signal_log.display()))?;
+            lock(&runtime.join(name), &format!("the signal log {}", signal_log.display()))?;
         Ok(Self { _files: vec![of_state, of_log] })
     }
 }
@@ -74,16 +68,15 @@ fn owner(file: &mut fs_err::File) -> String {
     }
 }
 
-fn lock(path: &PathBuf, wait: bool, what: &str) -> Result<fs_err::File> {
+fn lock(path: &Path, what: &str) -> Result<fs_err::File> {
     create_private(path)?;
     let mut file = fs_err::OpenOptions::new().read(true).write(true).mode(0o600).open(path)?;
     match file.file().try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) if wait => file.file().lock()?,
         Err(TryLockError::WouldBlock) => {
             let owner = owner(&mut file);
             return Err(Error::Busy(format!(
-                "{owner} already works on {what}: stop it, or use `run --standby` to wait for it",
+                "{owner} already works on {what}: stop it first; `run --standby` waits for it",
             )));
         }
         Err(TryLockError::Error(error)) => return Err(error.into()),

@@ -59,6 +59,14 @@ impl StateFolder {
                     path.display()
                 ))
             }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.journal().exists() => {
+                Err(Error::Refused(format!(
+                    "{} is missing, and {} was written with it: put it back, or remove the journal \
+                     too to start anew from the links' markers",
+                    path.display(),
+                    self.journal().display()
+                )))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.create()?;
                 let mut bytes = [0; 32];

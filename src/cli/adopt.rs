@@ -1,12 +1,17 @@
 //! `adopt`: begin to follow a session.
 
 use super::Context;
+use super::run::classify_settings;
 use super::table::sanitise;
 use crate::clock::{Clock as _, SystemClock};
-use crate::disk::{Disk as _, SessionFile};
+use crate::cycle::Sighting;
+use crate::disk::{Disk, SessionFile};
 use crate::error::{Error, Result};
 use crate::ids::AgentId;
-use crate::link::adopt::{find_session, link};
+use crate::journal::Journal;
+use crate::link::NewLink;
+use crate::link::adopt::{DEFAULT_AGENT, find_session, link, open};
+use crate::record::SignalLog;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tracing::warn;
@@ -20,7 +25,7 @@ pub(super) struct AdoptArgs {
     #[arg(long)]
     all: bool,
     /// The agent that is responsible for the session
-    #[arg(long, default_value = "main")]
+    #[arg(long, default_value = DEFAULT_AGENT)]
     agent: String,
     /// Count from here on; earlier rows are history
     #[arg(long, value_enum, default_value_t = From::End)]
@@ -39,7 +44,7 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
     let disk = context.disk();
     let agent = agent(&args.agent)?;
     let sessions: Vec<SessionFile> = if args.all {
-        disk.sessions()
+        disk.sessions().files
     } else {
         args.sessions.iter().map(|wanted| find_session(&disk, wanted)).collect::<Result<_>>()?
     };
@@ -50,15 +55,21 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
         ));
     }
     let mut log = context.write_log()?;
+    let key = context.state.hash_key()?;
+    let mut journal = Journal::open(&context.state.journal(), &key)?;
+    let sighting = Sighting {
+        key: &key,
+        classify: classify_settings(&context.loaded.settings),
+        scan_window: context.loaded.settings.scan_window,
+        now: SystemClock.now(),
+    };
     let mut adopted = Vec::new();
     for session in &sessions {
-        match link(&disk, session, &agent, args.from == From::Start) {
-            Ok(link) => {
-                let created = log.adopt(&link, SystemClock.now())?.created;
-                adopted.push((link, created));
-            }
+        let from_start = args.from == From::Start;
+        match adopt(&mut log, &mut journal, &disk, session, &agent, from_start, &sighting) {
+            Ok(done) => adopted.push(done),
             // Nobody named it: the others are still meant.
-            Err(error) if args.all => warn!(%error, "A session was left out."),
+            Err(Error::Failed(reason)) if args.all => warn!(reason, "A session was left out."),
             Err(error) => return Err(error),
         }
     }
@@ -78,13 +89,51 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
         return context.out.json_line(&json!({ "adopted": adopted }));
     }
     for (link, created) in &adopted {
-        let word = if *created { "adopted" } else { "already adopted:" };
         let thread = sanitise(link.thread_id.as_str());
-        context
-            .out
-            .line(&format!("{word} {thread} as {}", sanitise(link.id.session_key.as_str())))?;
+        let key = sanitise(link.id.session_key.as_str());
+        let line = match (created, args.from) {
+            (true, _) => format!("adopted {thread} as {key}"),
+            (false, From::End) => format!("already adopted: {thread} as {key}"),
+            (false, From::Start) => format!(
+                "already adopted: {thread} as {key}; it goes on from its marker (to count from the start, `unlink` it first)"
+            ),
+        };
+        context.out.line(&line)?;
     }
     Ok(())
+}
+
+/// Adopts one session; says whether that is new.
+fn adopt(
+    log: &mut SignalLog,
+    journal: &mut Journal,
+    disk: &dyn Disk,
+    session: &SessionFile,
+    agent: &AgentId,
+    from_start: bool,
+    sighting: &Sighting<'_>,
+) -> Result<(NewLink, bool)> {
+    let new = link(disk, session, agent, from_start)?;
+    match log.link(&new.id)? {
+        None => {
+            let file = open(disk, session)?;
+            // First what the file holds now, then the link: so nobody follows it without.
+            sighting.take(journal, &new.made_at(sighting.now), file.as_ref())?;
+        }
+        Some(old) => {
+            let elsewhere = old.path().filter(|path| *path != session.path);
+            if let Some(path) = elsewhere.filter(|path| disk.open(path).is_ok()) {
+                return Err(Error::Failed(format!(
+                    "session {} is followed at {}, which is still there; to follow {} instead, unlink the session first",
+                    session.thread_id,
+                    path.display(),
+                    session.path.display(),
+                )));
+            }
+        }
+    }
+    let created = log.adopt(&new, sighting.now)?.created;
+    Ok((new, created))
 }
 
 /// An agent's id becomes part of session keys, and those of notices.

@@ -5,7 +5,7 @@ use super::run::classify_settings;
 use super::table::{Align, Table, sanitise};
 use crate::classify::{Class, Evidence, JudgedRow, Reader, ReaderState, Verdict};
 use crate::disk::{FileStat, Transcript, read_range};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{HashKey, Identity, Timestamp};
 use crate::scan::window::{Rest, Window};
 use clap::{Args, ValueEnum};
@@ -288,6 +288,9 @@ fn open(path: &Path) -> Result<Box<dyn Transcript>> {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes)?;
         return Ok(Box::new(Bytes(bytes)));
+    }
+    if !fs_err::metadata(path)?.is_file() {
+        return Err(Error::Failed(format!("{} is no regular file", path.display())));
     }
     Ok(Box::new(Named(fs_err::File::open(path)?)))
 }

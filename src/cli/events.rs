@@ -1,13 +1,14 @@
 //! `events`: the signal log, one event a line.
 
 use super::Context;
-use super::links::resolve;
+use super::links::{is_known, resolve, unknown};
 use super::table::sanitise;
 use super::when::iso;
 use crate::error::Result;
 use crate::ids::Sequence;
-use crate::record::{Event, EventFilter};
+use crate::record::{Event, EventFilter, Kind};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 
 /// Events read at a time.
@@ -18,8 +19,8 @@ pub(super) struct EventsArgs {
     /// Only events after this sequence
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     since: i64,
-    /// Only events of this kind, such as `human_direct_message`
-    #[arg(long)]
+    /// Only events of this kind
+    #[arg(long, value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::as_str)))]
     kind: Option<String>,
     /// Only events of this session: its key, or its session id
     #[arg(long, value_name = "KEY")]
@@ -28,7 +29,16 @@ pub(super) struct EventsArgs {
 
 pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {
     let Some(log) = context.read_log()? else { return Ok(()) };
-    let session_key = args.session.as_deref().map(|wanted| resolve(&log, wanted)).transpose()?;
+    let session_key = match &args.session {
+        Some(wanted) => {
+            let key = resolve(&log, wanted)?;
+            if !is_known(&log, &key)? {
+                return Err(unknown(wanted));
+            }
+            Some(key)
+        }
+        None => None,
+    };
     let since = Sequence(args.since);
     let mut filter = EventFilter { since, kind: args.kind.clone(), session_key };
     // Who starts at 0 asks for what there is; who names a sequence may have missed something.

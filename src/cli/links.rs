@@ -6,9 +6,10 @@ use super::when::ago;
 use crate::clock::{Clock as _, SystemClock};
 use crate::disk::{Disk, OpenError};
 use crate::error::{Error, Result};
-use crate::ids::{Sequence, SessionKey, Timestamp};
+use crate::ids::{AgentId, Sequence, SessionKey, ThreadId, Timestamp};
 use crate::journal::{Journal, SourceCursor};
 use crate::link::Link;
+use crate::link::adopt::{DEFAULT_AGENT, session_key};
 use crate::record::{LinkFilter, SignalLog};
 use clap::Args;
 use serde_json::json;
@@ -203,9 +204,20 @@ pub(super) fn resolve(log: &SignalLog, wanted: &str) -> Result<SessionKey> {
     by_thread.dedup();
     match by_thread.as_slice() {
         [key] => Ok((*key).clone()),
-        [] => Ok(SessionKey::new(wanted)),
+        [] => {
+            // A session that was followed once is still known by its id.
+            let once = session_key(&AgentId::new(DEFAULT_AGENT), &ThreadId::new(wanted));
+            Ok(if is_known(log, &once)? { once } else { SessionKey::new(wanted) })
+        }
         _ => Err(Error::Failed(format!(
             "session {wanted} is adopted by more than one agent: give its session key, from `upstreamd links --json`",
         ))),
     }
+}
+
+/// The error of a command that needs a session that is known.
+pub(super) fn unknown(session: &str) -> Error {
+    Error::Failed(format!(
+        "nothing is known of a session {session}: `upstreamd links` lists the adopted ones"
+    ))
 }

@@ -26,8 +26,7 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
     let mut plan = plan(&context, Mode::Once);
     plan.rules.explain = args.explain;
     let clock = SystemClock;
-    let mut engine =
-        if args.dry_run { Engine::rehearse(plan)? } else { Engine::open(plan, false)? };
+    let mut engine = if args.dry_run { Engine::rehearse(plan)? } else { Engine::open(plan)? };
     let started = clock.now();
     let report = engine.cycle(Reach::ToEnd, &|| false)?;
     if !args.dry_run {

@@ -25,8 +25,8 @@ pub(super) fn run(
 ) -> Result<()> {
     let settings = &context.loaded.settings;
     let schedule = schedule(settings);
-    let engine = Engine::open(plan(context, Mode::Daemon), args.standby)?;
-    daemon::run(engine, schedule, &|| {
+    let open = || Engine::open(plan(context, Mode::Daemon));
+    daemon::run(&open, args.standby, schedule, &|| {
         let settings = load(overrides, env)?.settings;
         let (rules, retention) = (rules(&settings, Mode::Daemon), retention(&settings));
         let schedule = self::schedule(&settings);

@@ -1,6 +1,7 @@
 //! `sent`: a program says what it is about to send.
 
-use super::{Context, links::resolve};
+use super::Context;
+use super::links::{is_known, resolve, unknown};
 use crate::classify::text::normalise;
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{Error, Result};
@@ -28,10 +29,11 @@ pub(super) fn run(args: &SentArgs, mut context: Context) -> Result<()> {
     if text.is_empty() {
         return Err(Error::Usage("the text is empty: give it on standard input".to_owned()));
     }
-    let session = match context.read_log()? {
-        Some(log) => resolve(&log, &args.session)?,
-        None => crate::ids::SessionKey::new(args.session.as_str()),
-    };
+    let log = context.read_log()?.ok_or_else(|| unknown(&args.session))?;
+    let session = resolve(&log, &args.session)?;
+    if !is_known(&log, &session)? {
+        return Err(unknown(&args.session));
+    }
     let key = context.state.hash_key()?;
     let mut journal = Journal::open(&context.state.journal(), &key)?;
     journal.add_own_text(&session, &key.text(&text), SystemClock.now())?;

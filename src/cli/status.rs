@@ -1,11 +1,11 @@
 //! `status`: totals, or one session's state version and changes.
 
-use super::links::{is_known, resolve};
+use super::links::{is_known, resolve, unknown};
 use super::table::sanitise;
 use super::when::ago;
 use super::{Context, table::Align, table::Table};
 use crate::clock::{Clock as _, SystemClock};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::Sequence;
 use crate::lock;
 use crate::record::{LinkFilter, SignalLog};
@@ -118,10 +118,4 @@ fn of_session(
         context.out.line("There are more; ask again with the last version shown.")?;
     }
     Ok(())
-}
-
-fn unknown(session: &str) -> Error {
-    Error::Failed(format!(
-        "nothing is known of a session {session}: `upstreamd links` lists the adopted ones"
-    ))
 }

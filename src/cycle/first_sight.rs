@@ -1,10 +1,11 @@
 //! The first sight of a link: where reading starts, and what is known before it.
 
-use super::{Cycle, Failure};
-use crate::classify::{Reader, ReaderState};
-use crate::disk::{FileStat, Transcript};
-use crate::ids::{Generation, Identity, Timestamp};
-use crate::journal::{SourceCursor, SourceRow};
+use super::Failure;
+use crate::classify::{Reader, ReaderState, Settings as ClassifySettings};
+use crate::disk::Transcript;
+use crate::error::{Error, Result};
+use crate::ids::{Generation, HashKey, Identity, Timestamp};
+use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::Link;
 use crate::probe;
 use crate::scan::window::{Rest, Window, row_start};
@@ -17,6 +18,7 @@ const LOOK_BACK: u64 = 1 << 20;
 const LOOK_BACK_LIMIT: u64 = 16 << 20;
 
 /// What the rows before a position tell.
+#[derive(Default)]
 struct Past {
     reader: ReaderState,
     floor: Option<Timestamp>,
@@ -24,25 +26,43 @@ struct Past {
     last_uuid: Option<String>,
 }
 
-impl Cycle<'_> {
-    /// Begins to follow a link's source at its marker.
-    pub(super) fn first_sight(
-        &mut self,
+/// What a first sight needs beside the file.
+#[derive(Debug, Clone, Copy)]
+pub struct Sighting<'a> {
+    /// The key of hashes.
+    pub key: &'a HashKey,
+    /// What counts as a turn.
+    pub classify: ClassifySettings,
+    /// Bytes that are read at a time.
+    pub scan_window: u64,
+    /// The time.
+    pub now: Timestamp,
+}
+
+impl Sighting<'_> {
+    /// Begins to follow a link's source at its marker; `adopt` does so at once, since a marker alone
+    /// cannot tell a file that grew from one that was rewritten.
+    pub fn take(&self, journal: &mut Journal, link: &Link, file: &dyn Transcript) -> Result<()> {
+        match self.begin(journal, link, file) {
+            Ok(_) => Ok(()),
+            Err(Failure::File(error)) => Err(Error::Io(error)),
+            Err(Failure::Ours(error)) => Err(error),
+        }
+    }
+
+    pub(super) fn begin(
+        &self,
+        journal: &mut Journal,
         link: &Link,
         file: &dyn Transcript,
-        stat: &FileStat,
     ) -> Result<(SourceRow, SourceCursor), Failure> {
+        let stat = file.stat()?;
         // A link without a marker is followed from its end: what stands there is history.
         let marker = link.marker().unwrap_or(stat.size);
         let mut cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
-        cursor.sighted_at = Some(self.clock.now());
+        cursor.sighted_at = Some(self.now);
         cursor.modified_at = Some(stat.modified);
-        let mut past = Past {
-            reader: ReaderState::default(),
-            floor: None,
-            identities: Vec::new(),
-            last_uuid: None,
-        };
+        let mut past = Past::default();
         if marker > stat.size {
             // It was rewritten before we ever saw it: what was scanned by then is history.
             let scanned = link.last_scanned_at.unwrap_or(link.created_at);
@@ -57,8 +77,8 @@ impl Cycle<'_> {
         }
         cursor.reader = past.reader;
         cursor.last_uuid = past.last_uuid;
-        let source = self.journal.add_source(&link.id, &link.source_key(), &cursor)?;
-        self.journal.learn(source.link, &past.identities)?;
+        let source = journal.add_source(&link.id, &link.source_key(), &cursor)?;
+        journal.learn(source.link, &past.identities)?;
         Ok((source, cursor))
     }
 
@@ -67,14 +87,14 @@ impl Cycle<'_> {
         let mut reach = LOOK_BACK;
         loop {
             let from = row_start(file, position.saturating_sub(reach))?;
-            let mut reader = Reader::new(self.key, self.rules.classify, ReaderState::default());
+            let mut reader = Reader::new(self.key, self.classify, ReaderState::default());
             let mut first_at = None;
             let mut last_at = None;
             let mut last_uuid = None;
             let mut timed = Vec::new();
             let mut next = from;
             while next < position {
-                let window = Window::read(file, next, position, self.rules.scan_window)?;
+                let window = Window::read(file, next, position, self.scan_window)?;
                 for line in window.lines() {
                     for row in reader.read_line(&line).rows {
                         first_at = first_at.or(row.at);
@@ -90,10 +110,13 @@ impl Cycle<'_> {
                 }
                 next = window.to;
             }
-            let floor = last_at.map(|at| at.plus_ms(-FLOOR_MARGIN_MS));
+            // A clock that ran ahead must not make new rows history.
+            let floor = last_at.map(|at| at.min(self.now).plus_ms(-FLOOR_MARGIN_MS));
             let reached =
                 from == 0 || first_at.zip(floor).is_some_and(|(first, floor)| first < floor);
             if reached || reach >= LOOK_BACK_LIMIT {
+                // Rows that were not learned must be below the floor.
+                let floor = if reached { floor } else { floor.max(first_at) };
                 let above =
                     |at: Option<Timestamp>| floor.zip(at).is_none_or(|(floor, at)| at >= floor);
                 let identities =

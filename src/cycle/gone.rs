@@ -52,6 +52,13 @@ impl Cycle<'_> {
                 report.error = Some(format!("the Claude folder of {} is missing", path.display()));
                 Ok(Progress::Done)
             }
+            Cause::Unclear => {
+                report.error = Some(format!(
+                    "{} is missing, and may be in a folder or file that cannot be read",
+                    path.display()
+                ));
+                Ok(Progress::Done)
+            }
             Cause::Moved(to) => self.moved(link, &to, report),
             Cause::Final(cause) => {
                 report.outcome = match cause {

@@ -21,9 +21,10 @@ use crate::echo;
 use crate::error::{Error, Result};
 use crate::ids::{HashKey, Sequence};
 use crate::journal::{Journal, SourceCursor, SourceRow};
-use crate::link::Link;
+use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Observer};
 use crate::record::{LinkFilter, SignalLog};
+pub use first_sight::Sighting;
 pub use report::{CycleReport, LinkReport, Outcome};
 use std::collections::VecDeque;
 use std::io;
@@ -79,7 +80,7 @@ enum Progress {
     Behind,
 }
 
-impl Cycle<'_> {
+impl<'a> Cycle<'a> {
     /// Runs the cycle over all links.
     pub fn run(&mut self) -> Result<CycleReport> {
         self.finish_open_intents()?;
@@ -113,12 +114,32 @@ impl Cycle<'_> {
 
     /// Forgets what the journal holds of links that are no more.
     fn forget_old_links(&mut self) -> Result<()> {
+        let last = self.log.last_sequence_ever()?;
         for (row, id) in self.journal.links()? {
             if self.log.link(&id)?.is_none() {
+                self.tell_if_restored(&id, self.journal.seen(row)?, last);
                 self.journal.forget_link(row)?;
             }
         }
         Ok(())
+    }
+
+    /// Says so where the journal knows of events that the signal log never had.
+    fn tell_if_restored(&self, id: &LinkId, known: Sequence, last: Sequence) -> bool {
+        let session = &id.session_key;
+        if known > last {
+            self.observer.observe(&Fact::LogRestored { session, known, last });
+        }
+        known > last
+    }
+
+    fn sighting(&self) -> Sighting<'a> {
+        Sighting {
+            key: self.key,
+            classify: self.rules.classify,
+            scan_window: self.rules.scan_window,
+            now: self.clock.now(),
+        }
     }
 
     /// One pass over a source, as its link stands now.
@@ -188,8 +209,11 @@ impl Cycle<'_> {
         let Some((source, cursor)) = self.journal.source(&link.id, &key)? else {
             return Ok(None);
         };
-        if cursor.linked_at != link.created_at {
-            // Unlinked and adopted again: what happened in between is not ours to count.
+        // Unlinked and adopted again: what happened in between is not ours to count. A signal log
+        // that was restored: what it lost is to be recorded again, from its own marker.
+        let is_other = cursor.linked_at != link.created_at;
+        let last = self.log.last_sequence_ever()?;
+        if is_other || self.tell_if_restored(&link.id, cursor.seen, last) {
             self.journal.forget_link(source.link)?;
             return Ok(None);
         }

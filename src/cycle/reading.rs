@@ -36,7 +36,13 @@ impl Cycle<'_> {
     ) -> Result<Progress, Failure> {
         let (source, mut cursor) = match known {
             Some((source, cursor)) if cursor.sighted_at.is_some() => (source, cursor),
-            _ => self.first_sight(link, file, stat)?,
+            known => {
+                if known.is_none() && link.last_scanned_at.is_some() {
+                    let session = &link.id.session_key;
+                    self.observer.observe(&Fact::JournalLost { session });
+                }
+                self.sighting().begin(self.journal, link, file)?
+            }
         };
         if cursor.misses > 0 {
             cursor.misses = 0;

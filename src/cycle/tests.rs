@@ -80,7 +80,7 @@ impl World {
     }
 
     fn adopt(&mut self, from_start: bool) {
-        let session = self.disk.sessions().pop().unwrap();
+        let session = self.disk.sessions().files.pop().unwrap();
         let now = self.tick();
         let link = adopt::link(&self.disk, &session, &AgentId::new("main"), from_start).unwrap();
         self.log.adopt(&link, now).unwrap();
@@ -294,6 +294,59 @@ fn a_file_that_shrinks_and_grows_to_the_same_length_is_seen() {
     world.cycle();
     // The same end offset as the first event: its dedupe key is taken, and nothing is lost.
     assert_eq!(world.turns(), 1 + new);
+}
+
+#[test]
+fn a_clock_that_ran_ahead_does_not_make_new_rows_history() {
+    let mut world = World::new();
+    world.clock.0.set(START + 3_600_000);
+    let ahead = world.typed();
+    world.clock.0.set(START);
+    world.disk.append(PATH, ahead.as_bytes());
+    world.adopt(false);
+    world.cycle();
+    let rows = "\n".to_owned() + &ahead + &world.typed() + &world.typed();
+    world.disk.replace(PATH, rows.as_bytes());
+    assert_eq!(world.outcome(), Outcome::Rewritten);
+    assert_eq!(world.turns(), 2);
+}
+
+#[test]
+fn history_that_was_not_read_back_stays_history() {
+    let mut world = World::new();
+    let mut history = String::new();
+    while history.len() < 17 << 20 {
+        history += &world.typed();
+        history += &world.unmarked(&"x".repeat(100_000));
+    }
+    // A last row of a bogus time would put the floor before everything.
+    world.clock.0.set(0);
+    history += &world.typed();
+    world.clock.0.set(START + 10_000_000);
+    world.disk.append(PATH, history.as_bytes());
+    world.adopt(false);
+    world.cycle();
+    let kept: String = history.split_inclusive('\n').skip(1).collect();
+    let rows = kept + &world.typed();
+    world.disk.replace(PATH, rows.as_bytes());
+    assert_eq!(world.outcome(), Outcome::Rewritten);
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn a_file_that_may_be_where_nobody_can_look_is_not_called_deleted() {
+    let mut world = World::adopted();
+    world.cycle();
+    let content = world.disk.read(PATH);
+    world.disk.remove(PATH);
+    world.disk.set_incomplete(true);
+    for _ in 0..5 {
+        assert_eq!(world.outcome(), Outcome::Missing);
+    }
+    world.disk.set_incomplete(false);
+    world.disk.append(MOVED, &content);
+    world.cycle();
+    assert_eq!(world.link().unwrap().path().unwrap().to_str(), Some(MOVED));
 }
 
 #[test]

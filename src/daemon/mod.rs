@@ -19,6 +19,8 @@ use worker::{Job, Outcome, Worker};
 
 /// How long the transaction at hand may take to end after SIGTERM.
 const STOP_WITHIN: Duration = Duration::from_millis(1_800);
+/// How often a standby asks for the locks.
+const STANDBY_EVERY: Duration = Duration::from_millis(500);
 /// How often events and cursors that are too old are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
@@ -34,14 +36,53 @@ pub struct Schedule {
 /// Reads the configuration again, for SIGHUP: what the worker applies, and the new schedule.
 pub type Reload<'a> = dyn Fn() -> Result<(Box<dyn FnOnce(&mut Engine) + Send>, Schedule)> + 'a;
 
-/// Runs the daemon until SIGTERM or SIGINT.
-pub fn run(engine: Engine, schedule: Schedule, reload: &Reload<'_>) -> Result<()> {
+/// Runs the daemon until SIGTERM or SIGINT. `open` gives it its engine; in standby it is asked again
+/// until nobody else holds the locks.
+pub fn run(
+    open: &dyn Fn() -> Result<Engine>,
+    standby: bool,
+    schedule: Schedule,
+    reload: &Reload<'_>,
+) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let signals = signals::listen()?;
-    runtime.block_on(serve(engine, schedule, signals, reload))
+    let mut signals = signals::listen()?;
+    runtime.block_on(async {
+        match wait_for_engine(open, standby, &mut signals).await? {
+            Some(engine) => serve(engine, schedule, signals, reload).await,
+            None => Ok(()),
+        }
+    })
 }
 
-/// The loop itself; signals come from the caller, so that a test can send them.
+/// The engine; `None` where a signal came first.
+async fn wait_for_engine(
+    open: &dyn Fn() -> Result<Engine>,
+    standby: bool,
+    signals: &mut mpsc::Receiver<Signal>,
+) -> Result<Option<Engine>> {
+    let mut tries = interval_at(Instant::now(), STANDBY_EVERY);
+    let mut said = false;
+    loop {
+        tokio::select! {
+            biased;
+            signal = signals.recv() => match signal {
+                Some(Signal::Stop) | None => return Ok(None),
+                Some(Signal::Reload | Signal::Status) => {}
+            },
+            _ = tries.tick() => match open() {
+                Err(Error::Busy(reason)) if standby => {
+                    if !said {
+                        said = true;
+                        info!(reason, "Standing by.");
+                    }
+                }
+                opened => return opened.map(Some),
+            }
+        }
+    }
+}
+
+/// The loop itself.
 async fn serve(
     engine: Engine,
     schedule: Schedule,
@@ -67,8 +108,11 @@ async fn serve(
                 Some(Signal::Reload) => match reload() {
                     Ok((change, schedule)) => {
                         cycles = Cycles::new(schedule, started);
-                        worker.ask(Job::Change(change));
-                        info!("Read the configuration again.");
+                        if worker.ask(Job::Change(change)) {
+                            info!("Read the configuration again.");
+                        } else {
+                            error!("The configuration was read and not applied, since work is stuck; try again.");
+                        }
                     }
                     Err(error) => error!(%error, "The configuration was not read again; the old one stays."),
                 },
@@ -86,14 +130,18 @@ async fn serve(
                         worker.ask(Job::Cycle);
                     }
                 }
-                Some(Outcome::Cycle(Err(error @ Error::Refused(_)))) => return Err(error),
+                Some(Outcome::Cycle(Err(error @ (Error::Refused(_) | Error::Failed(_))))) => return Err(error),
                 Some(Outcome::Cycle(Err(error))) => error!(%error, "A cycle failed; the next one tries again."),
                 Some(Outcome::Prune(Err(error))) => warn!(%error, "Old events were not removed; the next hour tries again."),
                 Some(Outcome::Prune(Ok(())) | Outcome::Change) => {}
                 None => return Err(Error::Failed("the working thread ended unasked: see the log".to_owned())),
             },
-            () = cycles.tick() => worker.ask(Job::Cycle),
-            _ = prune.tick() => worker.ask(Job::Prune),
+            () = cycles.tick() => {
+                worker.ask(Job::Cycle);
+            }
+            _ = prune.tick() => {
+                worker.ask(Job::Prune);
+            }
             () = tick(&mut watchdog) => {
                 if worker.moves() {
                     tell(&[NotifyState::Watchdog]);

@@ -41,7 +41,7 @@ impl fmt::Display for Done {
         let Self { links, events, troubled, took } = self;
         write!(
             f,
-            "{links} links, {events} events, {troubled} in trouble, last pass {} ms",
+            "links: {links}, in trouble: {troubled}; last pass: {events} events in {} ms",
             took.as_millis()
         )
     }
@@ -105,17 +105,19 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Asks for a job. A cycle that is asked for while one is under way is skipped, as are jobs
-    /// that find the queue full: the clock asks again.
-    pub(super) fn ask(&mut self, job: Job) {
+    /// Asks for a job; false where the queue is full, which the clock will try again. A cycle that
+    /// is asked for while one is under way is that one.
+    pub(super) fn ask(&mut self, job: Job) -> bool {
         let is_cycle = matches!(job, Job::Cycle | Job::FirstPass);
         if is_cycle && self.cycle_pending {
-            return;
+            return true;
         }
-        if self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok()) {
+        let taken = self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok());
+        if taken {
             self.pending += 1;
             self.cycle_pending |= is_cycle;
         }
+        taken
     }
 
     /// The next outcome; `None` if the thread has ended.

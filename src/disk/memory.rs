@@ -1,6 +1,6 @@
 //! A disk in memory, for whole cycles without files.
 
-use super::{Disk, FileStat, OpenError, SessionFile, Store, Transcript};
+use super::{Disk, FileStat, OpenError, SessionFile, Sessions, Store, Transcript};
 use crate::ids::{ThreadId, Timestamp};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ struct State {
     next_inode: u64,
     ticks: i64,
     store_gone: bool,
+    incomplete: bool,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +67,11 @@ impl MemoryDisk {
         self.0.borrow_mut().store_gone = gone;
     }
 
+    /// Makes a folder unreadable, or readable again.
+    pub(crate) fn set_incomplete(&self, incomplete: bool) {
+        self.0.borrow_mut().incomplete = incomplete;
+    }
+
     fn change(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.0.borrow_mut();
         state.ticks += 1;
@@ -93,14 +99,15 @@ impl Disk for MemoryDisk {
         }
     }
 
-    fn sessions(&self) -> Vec<SessionFile> {
+    fn sessions(&self) -> Sessions {
         let state = self.0.borrow();
         let thread = |path: &PathBuf| ThreadId::new(path.file_stem().unwrap().to_str().unwrap());
-        state
+        let files = state
             .files
             .keys()
             .map(|path| SessionFile { path: path.clone(), thread_id: thread(path) })
-            .collect()
+            .collect();
+        Sessions { files, incomplete: state.incomplete }
     }
 
     fn store(&self, _path: &Path) -> Store {

@@ -19,9 +19,8 @@ pub trait Disk {
     /// Opens a transcript for reading.
     fn open(&self, path: &Path) -> Result<Box<dyn Transcript>, OpenError>;
 
-    /// The main session files below all Claude folders, in no order. Folders that cannot be listed
-    /// are left out.
-    fn sessions(&self) -> Vec<SessionFile>;
+    /// The main session files below all Claude folders, by path.
+    fn sessions(&self) -> Sessions;
 
     /// What can be said of the store that should hold a path, when the path is missing.
     fn store(&self, path: &Path) -> Store;
@@ -60,6 +59,15 @@ pub struct FileStat {
     pub modified: Timestamp,
     /// When anything about it last changed, in nanoseconds since 1970.
     pub changed_ns: i64,
+}
+
+/// The main session files that were found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sessions {
+    /// The files; each real path once, whatever links lead to it.
+    pub files: Vec<SessionFile>,
+    /// Whether a folder could not be listed, so that there may be more.
+    pub incomplete: bool,
 }
 
 /// A main session file: `<Claude folder>/projects/<project>/<thread>.jsonl`.

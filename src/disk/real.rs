@@ -1,6 +1,6 @@
 //! The machine's own disk.
 
-use super::{Disk, FileStat, OpenError, SessionFile, Store, Transcript};
+use super::{Disk, FileStat, OpenError, SessionFile, Sessions, Store, Transcript};
 use crate::ids::{ThreadId, Timestamp};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -111,11 +111,13 @@ impl Disk for RealDisk {
         }
     }
 
-    fn sessions(&self) -> Vec<SessionFile> {
-        let mut found: Vec<SessionFile> =
-            self.roots.iter().flat_map(|root| sessions_below(&root.join("projects"))).collect();
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        found.dedup();
+    fn sessions(&self) -> Sessions {
+        let mut found = Sessions::default();
+        for root in &self.roots {
+            sessions_below(&root.join("projects"), &mut found);
+        }
+        found.files.sort_by(|a, b| a.path.cmp(&b.path));
+        found.files.dedup();
         found
     }
 
@@ -126,7 +128,11 @@ impl Disk for RealDisk {
         Store {
             present: projects.as_ref().is_some_and(|projects| fs_err::read_dir(projects).is_ok()),
             device: meta.map(|meta| meta.dev()),
-            has_sessions: projects.is_some_and(|projects| !sessions_below(&projects).is_empty()),
+            has_sessions: projects.is_some_and(|projects| {
+                let mut found = Sessions::default();
+                sessions_below(&projects, &mut found);
+                !found.files.is_empty()
+            }),
             cleaned_at: root.and_then(|root| modified(&root.join(".last-cleanup"))),
             cleanup_age_ms: root.map_or(CLEANUP_AGE_DAYS, |root| cleanup_days(root)) * DAY_MS,
         }
@@ -138,35 +144,35 @@ fn nonblock() -> i32 {
     i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default()
 }
 
-/// The session files of a `projects` folder: sub-agent files and helper files are none.
-fn sessions_below(projects: &Path) -> Vec<SessionFile> {
-    let mut found = Vec::new();
-    for project in folder(projects) {
-        for path in folder(&project) {
-            if path.extension().is_none_or(|end| end != "jsonl") {
+/// The session files of a `projects` folder: sub-agent files and helper files are none. A session
+/// is named after its real file, so that a link beside it is no second one.
+fn sessions_below(projects: &Path, found: &mut Sessions) {
+    for project in folder(projects, found) {
+        for path in folder(&project, found) {
+            let Ok(path) = fs_err::canonicalize(&path) else { continue };
+            if path.extension().is_none_or(|end| end != "jsonl") || !path.is_file() {
                 continue;
             }
-            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
-                continue;
-            };
-            if stem.starts_with("agent-") {
-                continue;
-            }
-            let thread_id = ThreadId::new(stem);
-            if let Ok(path) = fs_err::canonicalize(&path)
-                && path.is_file()
-            {
-                found.push(SessionFile { path, thread_id });
+            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+            if !stem.starts_with("agent-") {
+                let thread_id = ThreadId::new(stem);
+                found.files.push(SessionFile { path, thread_id });
             }
         }
     }
-    found
 }
 
-fn folder(path: &Path) -> Vec<PathBuf> {
-    fs_err::read_dir(path)
-        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
-        .unwrap_or_default()
+/// What is in a folder. What is no folder has nothing in it; what cannot be listed may have.
+fn folder(path: &Path, found: &mut Sessions) -> Vec<PathBuf> {
+    match fs_err::read_dir(path) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+        Err(error) => {
+            let kind = error.kind();
+            found.incomplete |=
+                !matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+            Vec::new()
+        }
+    }
 }
 
 fn modified(path: &Path) -> Option<Timestamp> {
@@ -275,7 +281,7 @@ mod tests {
         let disk = RealDisk::new(vec![root.clone()]);
         assert_eq!(word(&disk.open(&root.join("projects/-p/a.jsonl"))), "opened");
         assert_eq!(word(&disk.open(&away.join("-p/a.jsonl"))), "opened");
-        assert_eq!(disk.sessions().len(), 1);
+        assert_eq!(disk.sessions().files.len(), 1);
     }
 
     #[test]

@@ -11,13 +11,13 @@ impl Journal {
         self.conn
             .prepare_cached("SELECT 1 FROM identities WHERE link_id = ? AND identity = ?")
             .and_then(|mut statement| statement.exists(params![link.0, identity.as_str()]))
-            .map_err(|e| self.error("look up a row", e))
+            .map_err(|e| self.error("cannot look up a row", e))
     }
 
     /// Takes note of rows that were passed.
     pub fn learn(&mut self, link: LinkRow, identities: &[Identity]) -> Result<()> {
         let path = self.path.clone();
-        let error = |e| Error::database("take note of rows", &path, e);
+        let error = |e| Error::database("cannot keep rows", &path, e);
         let tx = self.conn.transaction().map_err(error)?;
         learn(&tx, link, identities.iter()).map_err(error)?;
         tx.commit().map_err(error)

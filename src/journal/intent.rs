@@ -72,7 +72,7 @@ impl Journal {
             .prepare_cached("INSERT INTO intents (source_id, body) VALUES (?, ?)")
             .and_then(|mut statement| statement.execute(params![source.id, body]))
             .map(drop)
-            .map_err(|e| self.error("write an intent", e))
+            .map_err(|e| self.error("cannot write an intent", e))
     }
 
     /// The intents that were not applied: of one source, or of all.
@@ -90,7 +90,7 @@ impl Journal {
                     })?
                     .collect()
             })
-            .map_err(|e| self.error("read the open intents", e))?;
+            .map_err(|e| self.error("cannot read the open intents", e))?;
         rows.into_iter()
             .map(|(link, id, body)| {
                 let intent = self.parse(&body, "an intent")?;
@@ -104,7 +104,7 @@ impl Journal {
         self.conn
             .execute("DELETE FROM intents WHERE source_id = ?", [source.id])
             .map(drop)
-            .map_err(|e| self.error("drop an intent", e))
+            .map_err(|e| self.error("cannot drop an intent", e))
     }
 
     /// Commit 3 of Record: position, identities and used own texts, and the intent is done.
@@ -117,7 +117,7 @@ impl Journal {
         let after = SourceCursor { seen, ..intent.after.clone() };
         let cursor = to_json(&after)?;
         let path = self.path.clone();
-        let error = |e| Error::database("apply an intent", &path, e);
+        let error = |e| Error::database("cannot apply an intent", &path, e);
         let tx = self.conn.transaction().map_err(error)?;
         tx.execute("UPDATE sources SET cursor = ? WHERE source_id = ?", params![cursor, source.id])
             .map_err(error)?;

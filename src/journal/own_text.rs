@@ -18,7 +18,7 @@ impl Journal {
         at: Timestamp,
     ) -> Result<()> {
         let path = self.path.clone();
-        let error = |e| Error::database("take note of an own text", &path, e);
+        let error = |e| Error::database("cannot keep an own text", &path, e);
         let tx = self.conn.transaction().map_err(error)?;
         tx.execute(
             "INSERT INTO own_texts (session_key, hash, at) VALUES (?, ?, ?)",
@@ -56,6 +56,6 @@ impl OwnTexts for Journal {
                     })?
                     .collect()
             })
-            .map_err(|e| self.error("read the own texts", e))
+            .map_err(|e| self.error("cannot read the own texts", e))
     }
 }

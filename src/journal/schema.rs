@@ -51,7 +51,7 @@ const MIGRATIONS: [&str; VERSION as usize] = ["
 /// Brings the schema up to date, each step in one transaction.
 pub(super) fn migrate(journal: &mut Journal) -> Result<()> {
     let path = journal.path.clone();
-    let error = |e| Error::database("bring the journal up to date", &path, e);
+    let error = |e| Error::database("cannot bring the journal up to date", &path, e);
     journal
         .conn
         .execute_batch(
@@ -92,7 +92,7 @@ fn version(journal: &Journal) -> Result<u32> {
     journal
         .conn
         .query_row("PRAGMA user_version", [], |row| row.get(0))
-        .map_err(|e| journal.error("read the schema version", e))
+        .map_err(|e| journal.error("cannot read the schema version", e))
 }
 
 /// Refuses a journal whose hashes another key made: every text and row would look new.
@@ -102,7 +102,7 @@ pub(super) fn check_key(journal: &Journal, key: &HashKey) -> Result<()> {
         .conn
         .query_row("SELECT value FROM meta WHERE name = 'key_check'", [], |row| row.get(0))
         .optional()
-        .map_err(|e| journal.error("read the key's check", e))?;
+        .map_err(|e| journal.error("cannot read the key's check", e))?;
     match stored {
         Some(stored) if stored == ours.as_str() => Ok(()),
         Some(_) => Err(Error::Refused(format!(
@@ -116,6 +116,6 @@ pub(super) fn check_key(journal: &Journal, key: &HashKey) -> Result<()> {
                 [ours.as_str()],
             )
             .map(drop)
-            .map_err(|e| journal.error("write the key's check", e)),
+            .map_err(|e| journal.error("cannot write the key's check", e)),
     }
 }

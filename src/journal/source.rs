@@ -2,7 +2,7 @@
 
 use super::{Journal, SourceCursor};
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, SessionKey, SourceKey};
+use crate::ids::{AgentId, Sequence, SessionKey, SourceKey};
 use crate::link::LinkId;
 use rusqlite::{OptionalExtension as _, params};
 
@@ -39,7 +39,7 @@ impl Journal {
                     )
                     .optional()
             })
-            .map_err(|e| self.error("read a source's cursor", e))?;
+            .map_err(|e| self.error("cannot read a source's cursor", e))?;
         found
             .map(|(link, id, cursor)| {
                 let cursor = self.parse(&cursor, "a source's cursor")?;
@@ -56,7 +56,7 @@ impl Journal {
         cursor: &SourceCursor,
     ) -> Result<SourceRow> {
         let path = self.path.clone();
-        let error = |e| Error::database("add a source", &path, e);
+        let error = |e| Error::database("cannot add a source", &path, e);
         let cursor = to_json(cursor)?;
         let tx = self.conn.transaction().map_err(error)?;
         tx.execute(
@@ -89,7 +89,7 @@ impl Journal {
             .prepare_cached("UPDATE sources SET cursor = ? WHERE source_id = ?")
             .and_then(|mut statement| statement.execute(params![cursor, source.id]))
             .map(drop)
-            .map_err(|e| self.error("write a source's cursor", e))
+            .map_err(|e| self.error("cannot write a source's cursor", e))
     }
 
     /// Gives the one source of a link another key: its file has moved.
@@ -101,7 +101,7 @@ impl Journal {
                 params![link.session_key.as_str(), link.agent_id.as_str(), key.as_str()],
             )
             .map(drop)
-            .map_err(|e| self.error("rename a source", e))
+            .map_err(|e| self.error("cannot rename a source", e))
     }
 
     /// The links that the journal knows.
@@ -117,7 +117,18 @@ impl Journal {
                     })?
                     .collect()
             })
-            .map_err(|e| self.error("read the links", e))
+            .map_err(|e| self.error("cannot read the links", e))
+    }
+
+    /// Up to where events of a link are accounted for, by whichever of its sources.
+    pub fn seen(&self, link: LinkRow) -> Result<Sequence> {
+        self.conn
+            .prepare_cached(
+                "SELECT coalesce(max(cursor ->> '$.seen'), 0) FROM sources WHERE link_id = ?",
+            )
+            .and_then(|mut statement| statement.query_row([link.0], |row| row.get(0)))
+            .map(Sequence)
+            .map_err(|e| self.error("cannot read what a link has seen", e))
     }
 
     /// Forgets a link that is gone, with all that belongs to it.
@@ -125,7 +136,7 @@ impl Journal {
         self.conn
             .execute("DELETE FROM links WHERE link_id = ?", [link.0])
             .map(drop)
-            .map_err(|e| self.error("forget a link", e))
+            .map_err(|e| self.error("cannot forget a link", e))
     }
 
     /// Reads a JSON column back; it is our own, so a failure is named by position, not by content.

@@ -1,7 +1,7 @@
 //! Adoption: from a thread id or a file to a link.
 
 use super::{LinkId, NewLink, file_ref};
-use crate::disk::{Disk, OpenError, SessionFile};
+use crate::disk::{Disk, OpenError, SessionFile, Transcript};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, CatalogId, HostId, SessionKey, ThreadId, hex};
 use crate::scan::window::row_start;
@@ -12,6 +12,8 @@ use std::path::Path;
 pub const CATALOG: &str = "claude";
 /// The host of sessions on this machine, as OpenClaw names it.
 pub const LOCAL_HOST: &str = "gateway:local";
+/// The agent that is responsible where none is named.
+pub const DEFAULT_AGENT: &str = "main";
 /// The kind of upstream, as OpenClaw names it.
 const UPSTREAM_KIND: &str = "claude-cli";
 
@@ -24,7 +26,7 @@ pub fn session_key(agent: &AgentId, thread: &ThreadId) -> SessionKey {
 
 /// The session that a person means: a thread id, or a path to its file.
 pub fn find_session(disk: &dyn Disk, wanted: &str) -> Result<SessionFile> {
-    let sessions = disk.sessions();
+    let sessions = disk.sessions().files;
     let as_path = fs_err::canonicalize(wanted).ok();
     let by_path = as_path.and_then(|path| sessions.iter().find(|session| session.path == path));
     if let Some(session) = by_path {
@@ -57,17 +59,7 @@ pub fn link(
     let ref_json = file_ref(&session.path).ok_or_else(|| {
         Error::Failed(format!("{} is no UTF-8 path and cannot be followed", session.path.display()))
     })?;
-    let file = disk.open(&session.path).map_err(|error| {
-        Error::Failed(match error {
-            OpenError::Missing => format!("{} is no regular file", session.path.display()),
-            OpenError::Outside => {
-                format!("{} leads out of the Claude folder", session.path.display())
-            }
-            OpenError::Unreadable(error) => {
-                format!("{} cannot be read: {error}", session.path.display())
-            }
-        })
-    })?;
+    let file = open(disk, session)?;
     let offset = if from_start { 0 } else { row_start(file.as_ref(), file.stat()?.size)? };
     Ok(NewLink {
         id: LinkId { session_key: session_key(agent, &session.thread_id), agent_id: agent.clone() },
@@ -77,5 +69,17 @@ pub fn link(
         upstream_kind: UPSTREAM_KIND.to_owned(),
         ref_json,
         offset,
+    })
+}
+
+/// Opens a session's file, or says why it cannot be followed.
+pub fn open(disk: &dyn Disk, session: &SessionFile) -> Result<Box<dyn Transcript>> {
+    let path = session.path.display();
+    disk.open(&session.path).map_err(|error| {
+        Error::Failed(match error {
+            OpenError::Missing => format!("{path} is no regular file"),
+            OpenError::Outside => format!("{path} leads out of the Claude folder"),
+            OpenError::Unreadable(error) => format!("{path} cannot be read: {error}"),
+        })
     })
 }

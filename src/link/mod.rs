@@ -63,6 +63,25 @@ pub struct NewLink {
     pub offset: u64,
 }
 
+impl NewLink {
+    /// The link as it is once it is made at this time.
+    #[must_use]
+    pub fn made_at(&self, now: Timestamp) -> Link {
+        Link {
+            id: self.id.clone(),
+            catalog_id: self.catalog_id.clone(),
+            host_id: self.host_id.clone(),
+            thread_id: self.thread_id.clone(),
+            upstream_kind: self.upstream_kind.clone(),
+            ref_json: Some(self.ref_json.clone()),
+            marker_json: Some(marker_json(self.offset)),
+            last_scanned_at: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
 impl Link {
     /// The key of the source that the link names.
     #[must_use]

@@ -65,8 +65,19 @@ impl Observer for LogObserver {
                     error!(%session, path = %path.display(), "The Claude folder itself is missing; is its disk mounted?");
                 }
             }
+            Fact::Gone { session, path, cause: "unclear" } => {
+                if self.is_new(format!("file {session}"), "unclear") {
+                    error!(%session, path = %path.display(), "The transcript is missing, and may be where we cannot look.");
+                }
+            }
             Fact::Gone { session, path, cause } => {
                 info!(%session, path = %path.display(), cause, "The transcript is gone.");
+            }
+            Fact::JournalLost { session } => {
+                warn!(%session, "The journal knows nothing of this session, which was read before; going on from its marker. Rows of a file that was rewritten meanwhile may count again.");
+            }
+            Fact::LogRestored { session, known, last } => {
+                warn!(%session, %known, %last, "The signal log is older than the journal; going on from what it has. Events that it lost are recorded again where their rows are behind its marker.");
             }
             Fact::Unplaced { session, events } => {
                 warn!(%session, events, "Events of another writer match no row.");

@@ -76,8 +76,24 @@ pub enum Fact<'a> {
         session: &'a SessionKey,
         /// Its file.
         path: &'a Path,
-        /// `deleted`, `retention`, `moved` or `store_gone`.
+        /// `deleted`, `retention`, `moved`, `store_gone` or `unclear`.
         cause: &'a str,
+    },
+    /// The journal knows nothing of a source that was read before: it was lost, and reading goes on
+    /// from the marker.
+    JournalLost {
+        /// The session.
+        session: &'a SessionKey,
+    },
+    /// The signal log is older than the journal: it was lost or restored, and reading goes on from
+    /// the marker that it has.
+    LogRestored {
+        /// The session.
+        session: &'a SessionKey,
+        /// The last event that the journal knows of.
+        known: Sequence,
+        /// The last event of the log.
+        last: Sequence,
     },
     /// Events of another writer could not be matched with rows.
     Unplaced {

@@ -1,6 +1,6 @@
 //! What became of a file that is missing for good.
 
-use crate::disk::{Disk, SessionFile, Store, Transcript, read_range};
+use crate::disk::{Disk, OpenError, Store, Transcript, read_range};
 use crate::ids::{HashKey, Timestamp};
 use crate::journal::SourceCursor;
 use crate::link::Link;
@@ -19,6 +19,8 @@ pub enum Cause {
     Moved(PathBuf),
     /// The store or its mount is absent: nothing is known of the file.
     StoreGone,
+    /// It may be where we cannot look: nothing is known of the file.
+    Unclear,
     /// It is gone for good.
     Final(MissingCause),
 }
@@ -28,6 +30,7 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Self::Moved(_) => "moved",
             Self::StoreGone => "store_gone",
+            Self::Unclear => "unclear",
             Self::Final(cause) => cause.as_str(),
         })
     }
@@ -42,15 +45,21 @@ pub fn cause(
     cursor: &SourceCursor,
     key: &HashKey,
 ) -> Cause {
-    let moved = disk
-        .sessions()
-        .into_iter()
-        .filter(|session| session.thread_id == link.thread_id && session.path != path)
-        .find(|session| is_same_session(disk, session, cursor, key));
-    match moved {
-        Some(session) => Cause::Moved(session.path),
-        None => cause_of_store(&disk.store(path), cursor),
+    let sessions = disk.sessions();
+    let mut unclear = sessions.incomplete;
+    for session in sessions.files {
+        if session.thread_id != link.thread_id || session.path == path {
+            continue;
+        }
+        match disk.open(&session.path) {
+            Ok(file) if is_same_session(file.as_ref(), cursor, key) => {
+                return Cause::Moved(session.path);
+            }
+            Err(OpenError::Unreadable(_)) => unclear = true,
+            _ => {}
+        }
     }
+    if unclear { Cause::Unclear } else { cause_of_store(&disk.store(path), cursor) }
 }
 
 /// The cause where the session is nowhere else.
@@ -74,22 +83,14 @@ pub(super) fn cause_of_store(store: &Store, cursor: &SourceCursor) -> Cause {
 }
 
 /// Whether a file of the same name holds the content that was read, or at least its last row.
-fn is_same_session(
-    disk: &dyn Disk,
-    session: &SessionFile,
-    cursor: &SourceCursor,
-    key: &HashKey,
-) -> bool {
-    let Ok(file) = disk.open(&session.path) else {
-        return false;
-    };
+fn is_same_session(file: &dyn Transcript, cursor: &SourceCursor, key: &HashKey) -> bool {
     if cursor.position > 0
         && let Some(expected) = &cursor.mark
-        && super::mark(file.as_ref(), cursor.position, key).is_ok_and(|mark| mark == *expected)
+        && super::mark(file, cursor.position, key).is_ok_and(|mark| mark == *expected)
     {
         return true;
     }
-    cursor.last_uuid.as_deref().is_some_and(|uuid| holds(file.as_ref(), uuid.as_bytes()))
+    cursor.last_uuid.as_deref().is_some_and(|uuid| holds(file, uuid.as_bytes()))
 }
 
 /// Whether the bytes stand anywhere in the file.

@@ -169,6 +169,18 @@ impl SignalLog {
         })
     }
 
+    /// The last number that was ever given to an event, pruned ones included; 0 in a new log.
+    pub fn last_sequence_ever(&self) -> Result<Sequence> {
+        self.read("cannot read the last event's number", |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT coalesce(max(seq), 0) FROM sqlite_sequence
+                     WHERE name = 'session_state_events'",
+                )?
+                .query_row([], |row| row.get(0).map(Sequence))
+        })
+    }
+
     /// When a person last typed into each session, as far as the log reaches back.
     pub fn last_human_at(&self) -> Result<BTreeMap<LinkId, Timestamp>> {
         self.read("cannot read when people last typed", |connection| {

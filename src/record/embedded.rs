@@ -4,7 +4,7 @@
 //! unknown version is refused before anything is written. Deliberately elsewhere: everything that
 //! reads or writes rows.
 
-use super::{SignalLog, failed, unknown_version, user_version};
+use super::{SignalLog, unknown_version, user_version};
 use crate::error::{Error, Result};
 use crate::sqlite;
 use rusqlite::Connection;
@@ -30,14 +30,14 @@ pub(super) fn open(path: &Path) -> Result<SignalLog> {
         }
         Ok(())
     })()
-    .map_err(|source| failed("cannot create the signal log", path, source))?;
+    .map_err(|source| Error::database("cannot create the signal log", path, source))?;
     check(&connection, path)?;
     (|| -> rusqlite::Result<()> {
         connection.pragma_update(None, "synchronous", "normal")?;
         // A checkpoint in a commit makes every hundredth event fifty times slower.
         connection.pragma_update(None, "wal_autocheckpoint", 0)
     })()
-    .map_err(|source| failed("cannot set up the signal log", path, source))?;
+    .map_err(|source| Error::database("cannot set up the signal log", path, source))?;
     Ok(of(connection, path, false))
 }
 
@@ -53,9 +53,11 @@ pub(super) fn open_read_only(path: &Path) -> Result<Option<SignalLog>> {
 /// Copies the store into memory; an empty one where there is none.
 pub(super) fn copy_in_memory(path: &Path) -> Result<SignalLog> {
     let mut connection = sqlite::copy_in_memory(path)?;
-    if is_empty(&connection).map_err(|source| failed("cannot read the copy", path, source))? {
+    if is_empty(&connection)
+        .map_err(|source| Error::database("cannot read the copy", path, source))?
+    {
         create(&mut connection)
-            .map_err(|source| failed("cannot create the signal log", path, source))?;
+            .map_err(|source| Error::database("cannot create the signal log", path, source))?;
     }
     check(&connection, path)?;
     Ok(of(connection, path, true))
@@ -65,7 +67,8 @@ pub(super) fn copy_in_memory(path: &Path) -> Result<SignalLog> {
 pub(super) fn in_memory() -> Result<SignalLog> {
     let path = Path::new(":memory:");
     let mut connection = sqlite::in_memory()?;
-    create(&mut connection).map_err(|source| failed("cannot create a store", path, source))?;
+    create(&mut connection)
+        .map_err(|source| Error::database("cannot create a store", path, source))?;
     Ok(of(connection, path, false))
 }
 
@@ -100,7 +103,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 
 /// Refuses a file that is not ours, of another version, or without the columns that we use.
 fn check(connection: &Connection, path: &Path) -> Result<()> {
-    let failed = |source| failed("cannot read the schema", path, source);
+    let failed = |source| Error::database("cannot read the schema", path, source);
     let owner = application_id(connection).map_err(failed)?;
     if owner != APPLICATION_ID {
         return Err(Error::Refused(format!(

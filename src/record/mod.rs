@@ -150,7 +150,7 @@ impl SignalLog {
         what: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        work(&self.connection).map_err(|source| failed(what, &self.path, source))
+        work(&self.connection).map_err(|source| Error::database(what, &self.path, source))
     }
 
     /// Runs reads that have to agree with each other, in one read transaction.
@@ -174,7 +174,7 @@ impl SignalLog {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
         let Self { connection, path, version, .. } = self;
-        let failed = |source| failed(what, path, source);
+        let failed = |source| Error::database(what, path, source);
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let found = user_version(&transaction).map_err(failed)?;
@@ -199,16 +199,4 @@ fn unknown_version(path: &Path, found: i64, known: i64) -> Error {
          nothing was written. Use a version of upstreamd that knows it.",
         path.display()
     ))
-}
-
-/// Names the file and the attempt; a lock that somebody kept is "try again".
-fn failed(what: &'static str, path: &Path, source: rusqlite::Error) -> Error {
-    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
-    match source.sqlite_error_code() {
-        Some(DatabaseBusy | DatabaseLocked) => Error::Busy(format!(
-            "{what} in {}: another program holds its lock; try again",
-            path.display()
-        )),
-        _ => Error::database(what, path, source),
-    }
 }

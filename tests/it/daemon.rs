@@ -1,6 +1,7 @@
 //! The daemon as a process: readiness, cycles, signals, the lock.
 
 use crate::world::World;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Stdio};
@@ -128,6 +129,13 @@ fn a_standby_waits_for_the_lock() {
         .spawn()
         .unwrap();
     let standby = Daemon { process, notify };
+    let mut impatient =
+        world.command(&["run", "--standby"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(impatient.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("Standing by.")));
+    let id = impatient.id().to_string();
+    drop(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap());
+    assert_eq!(impatient.wait().unwrap().code(), Some(0));
     first.signal("-INT");
     assert_eq!(first.end().0.code(), Some(0));
     standby.wait_for("READY=1");
@@ -149,4 +157,19 @@ fn two_state_folders_with_one_signal_log_exclude_each_other() {
     assert_eq!(code, 75, "{err}");
     daemon.signal("-TERM");
     assert_eq!(daemon.end().0.code(), Some(0));
+}
+
+#[test]
+fn a_daemon_whose_database_was_replaced_ends_instead_of_writing_to_what_is_left() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    world.adopt(1);
+    let daemon = Daemon::start(&world, 1);
+    daemon.wait_for("READY=1");
+    let log = world.state().join("signal.sqlite");
+    std::fs::copy(&log, world.path().join("other")).unwrap();
+    std::fs::rename(world.path().join("other"), &log).unwrap();
+    let (status, said) = daemon.end();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("removed or replaced"), "{said}");
 }

@@ -236,6 +236,7 @@ fn errors_say_what_to_do_and_exit_codes_say_how_bad() {
         (&["watch", "add", "agent:main:main", "agent:main:none"], 1, "adopt"),
         (&["frobnicate"], 2, "frobnicate"),
         (&["sent", "agent:main:none"], 2, "standard input"),
+        (&["events", "--kind", "none"], 2, "human_direct_message"),
         (&["--config", "none.toml", "links"], 2, "none.toml"),
     ] {
         let (got, err) = world.fail(args);
@@ -243,6 +244,11 @@ fn errors_say_what_to_do_and_exit_codes_say_how_bad() {
         assert!(err.contains(word), "{args:?}: {err}");
     }
     let key = world.adopt(1);
+    let (code, err) = world.fail(&["events", "--session", "none"]);
+    assert!(code == 1 && err.contains("links"), "{err}");
+    let mut sent = world.command(&["sent", "none"]).stdin(Stdio::piped()).spawn().unwrap();
+    sent.stdin.take().unwrap().write_all(b"go on").unwrap();
+    assert_eq!(sent.wait().unwrap().code(), Some(1));
     for watcher in ["main", "agent:main:", key.as_str()] {
         let (code, err) = world.fail(&["watch", "add", watcher, &key]);
         assert_eq!(code, 2, "{watcher}: {err}");
@@ -292,6 +298,86 @@ fn a_row_too_big_to_be_read_waits_visibly_and_holds_up_no_other_session() {
     assert_eq!(rules.len(), 4);
     assert_eq!(rules[2], json!("too-big-to-be-read-yet"));
     assert_eq!(rules[1], rules[3]);
+}
+
+#[test]
+fn a_copy_of_a_followed_file_is_not_followed_in_its_place() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    world.adopt(1);
+    let backup = world.path().join(".claude/projects/-backup");
+    std::fs::create_dir(&backup).unwrap();
+    let copy = backup.join(world.file(1).file_name().unwrap());
+    std::fs::copy(world.file(1), &copy).unwrap();
+    assert_eq!(world.json(&["adopt", "--all"])["adopted"].as_array().unwrap().len(), 1);
+    let (code, err) = world.fail(&["adopt", copy.to_str().unwrap()]);
+    assert!(code == 1 && err.contains("unlink"), "{err}");
+    world.append(1, &world.typed());
+    assert_eq!(world.json(&["once"])["links"][0]["turns"], json!(1));
+    std::os::unix::fs::symlink(world.file(1), backup.join("alias.jsonl")).unwrap();
+    assert_eq!(world.json(&["adopt", "--all"])["adopted"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_stood_in_a_file_at_its_adoption_is_history_however_it_is_rewritten() {
+    let rewrites: [(&str, fn(&[String], &[String]) -> String); 3] = [
+        ("cut to its first rows", |old, _| old[..3].concat()),
+        ("pruned and appended to", |old, new| old[1..].concat() + &new.concat()),
+        ("compacted to something bigger", |old, new| {
+            old[3..].concat() + &new.concat() + &" ".repeat(9_000) + "\n"
+        }),
+    ];
+    for (how, rewrite) in rewrites {
+        let world = World::new();
+        let old: Vec<String> = (0..4).map(|_| world.typed()).collect();
+        world.append(1, &old.concat());
+        world.adopt(1);
+        let new: Vec<String> = (0..2).map(|_| world.typed()).collect();
+        let rewritten = rewrite(&old, &new);
+        let turns = new.iter().filter(|row| rewritten.contains(*row)).count();
+        std::fs::write(world.file(1), rewritten).unwrap();
+        assert_eq!(world.json(&["once"])["links"][0]["turns"], json!(turns), "{how}");
+    }
+}
+
+#[test]
+fn a_signal_log_that_was_restored_gets_again_what_it_lost() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    world.adopt(1);
+    world.append(1, &world.typed());
+    world.json(&["once"]);
+    let (log, backup) = (world.state().join("signal.sqlite"), world.path().join("backup"));
+    std::fs::copy(&log, &backup).unwrap();
+    world.append(1, &(world.typed() + &world.typed()));
+    world.json(&["once"]);
+    std::fs::copy(&backup, &log).unwrap();
+    world.append(1, &world.typed());
+    let output = world.output(&["once"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("signal log is older than the journal"), "{said}");
+    assert_eq!(world.turns(), 4);
+    world.json(&["once"]);
+    assert_eq!(world.turns(), 4);
+}
+
+#[test]
+fn a_lost_journal_is_told_and_nothing_counts_twice() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    world.adopt(1);
+    world.append(1, &world.typed());
+    world.json(&["once"]);
+    std::fs::remove_file(world.state().join("upstreamd.sqlite")).unwrap();
+    world.append(1, &world.typed());
+    let output = world.output(&["once"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("journal knows nothing"), "{said}");
+    assert_eq!(world.turns(), 2);
+    std::fs::remove_file(world.state().join("hash.key")).unwrap();
+    let (code, err) = world.fail(&["once"]);
+    assert!(code == 4 && err.contains("is missing"), "{err}");
+    assert!(!world.state().join("hash.key").exists());
 }
 
 #[test]
