@@ -7,7 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${UPSTREAMD:-}" ]; then
   cargo build --quiet --locked
-  UPSTREAMD=$PWD/target/debug/upstreamd
+  target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+  UPSTREAMD=$target/debug/upstreamd
 fi
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT

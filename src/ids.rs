@@ -1,7 +1,7 @@
 //! The newtypes that everything uses: keys, positions in time, names of rows and of generations.
 //!
-//! A value of one of these types has been looked at once, where it was made; nobody re-checks it.
-//! Texts of rows are never among them.
+//! They keep one kind of name from being taken for another; what a key may hold is checked where it
+//! matters (a watcher's in `record`, a notice's in `notice`). Texts of rows are never among them.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -222,7 +222,7 @@ impl HashKey {
         Self(bytes)
     }
 
-    /// The keyed hash of a text that `echo::normalise` has been over.
+    /// The keyed hash of a text that `classify::text::normalise` has been over.
     #[must_use]
     pub fn text(&self, normalised: &str) -> TextHash {
         self.hash(b"text", normalised.as_bytes())

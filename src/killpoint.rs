@@ -1,4 +1,5 @@
-//! Places at which a test kills the program: between the steps of Record, by name.
+//! Places at which a test kills the program, by name: between the steps of Record, and of what is
+//! done about a file that is missing, moved or rewritten.
 //!
 //! Only in builds with debug assertions; a release build holds nothing of it.
 

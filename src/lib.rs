@@ -20,19 +20,23 @@
 //! | where an event's dedupe key is made | [`record`], `record/window.rs` |
 //! | what happens when a file shrinks or is replaced | [`probe`] decides, `cycle/reading.rs` reads it again |
 //! | what happens when a file is gone | `cycle/gone.rs`, its cause in [`probe::missing`] |
-//! | what survives `kill -9` at any instruction | [`journal`], its intents; the three commits in `cycle/recording.rs` |
+//! | what survives `kill -9` at any instruction | [`journal`], its intents; the three commits in `cycle/recording.rs`; an event that is there already is found in `record/window.rs` |
+//! | where reading starts, and what is history | `cycle/first_sight.rs` |
 //! | the text of a notice | [`notice`] |
 //!
 //! # Who may touch what
 //!
-//! - The signal log is written by [`record`] alone; no other module holds SQL of its tables.
+//! - The signal log is written by [`record`] alone; no other module holds SQL of its tables. The
+//!   daemon and `once` record events, under a lock ([`lock`]); commands change links and watches.
 //! - The journal is written by [`journal`] alone.
-//! - Transcripts are opened by [`disk`] alone, and never written.
-//! - The clock is read in [`clock`], the environment in [`config`]; decisions take both as values.
+//! - Followed transcripts are opened by [`disk`] alone, and never written.
+//! - The clock is read in [`clock`] (timers run in [`daemon`]), the environment in [`config`];
+//!   decisions take both as values.
 //! - A row's text is seen by [`classify`] alone, and leaves it as a keyed hash ([`ids::TextHash`]).
 //!
 //! # Words
 //!
+//! - *gateway*: a running OpenClaw, whose words these are where they are not ours.
 //! - *row*: one line of a transcript; *turn*: a row by which a person starts or steers an agent.
 //! - *link*: an adopted session, with the *marker* up to which its file was read.
 //! - *source*: what a link's rows are read from; *generation*: one life of a file's content.

@@ -53,6 +53,8 @@ pub(super) fn list(mut context: Context) -> Result<()> {
         let last_human = typed_at.get(&link.id).copied();
         rows.push((link, standing, version, last_human));
     }
+    // By session: keys are hashes, and their order would look like none.
+    rows.sort_by(|(a, ..), (b, ..)| a.thread_id.cmp(&b.thread_id));
     if context.out.json {
         let links: Vec<_> = rows
             .iter()

@@ -1,4 +1,4 @@
-//! Logs: to standard error, for people or as JSON; the service manager adds the time by itself.
+//! Logs: to standard error, for people or as JSON, each line with its time.
 
 use crate::error::{Error, Result};
 use std::io::IsTerminal as _;

@@ -32,7 +32,13 @@ use std::process::ExitCode;
 /// Notices when a person types into a Claude Code session that an agent is responsible for, records
 /// it once, and tells the sessions that watch it.
 #[derive(Debug, Parser)]
-#[command(name = "upstreamd", version, max_term_width = 100)]
+#[command(
+    name = "upstreamd",
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 failed, 2 usage or configuration, 4 refused to protect data, \
+                  75 try again."
+)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -75,7 +81,8 @@ enum Color {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Follow all adopted sessions, in the foreground, until SIGTERM
+    /// Follow all adopted sessions, in the foreground, until SIGTERM or Ctrl-C (SIGHUP reads the
+    /// configuration again, SIGUSR1 logs a status)
     Run(run::RunArgs),
     /// Run one cycle over all adopted sessions and report
     Once(once::OnceArgs),

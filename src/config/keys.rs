@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The key whose default is found and not built in.
 pub(super) const CLAUDE_DIRS: &str = "claude_dirs";
 
-/// A shorter cycle only burns time (file events wake sources at once); a longer one hides failures.
+/// A shorter cycle only burns time; a longer one hides failures.
 const CYCLES: RangeInclusive<Duration> = Duration::from_millis(100)..=A_DAY;
 
 /// Nought: the first pass is the first counted cycle.

@@ -5,7 +5,7 @@
 //! `/etc`, the user's file, `--config`, `UPSTREAMD_*`, flags; what cannot be followed is an error
 //! that names place, key and what is allowed, never a silent default; everything but `load`'s
 //! reading of files and `Environment::from_process` is a function of values. Deliberately elsewhere:
-//! what a setting means is told where it acts; whether a folder is of any use is for `doctor`.
+//! what a setting means is told where it acts; making folders is for `state`.
 
 mod defaults;
 mod environment;

@@ -1,4 +1,4 @@
-//! One cycle: link → probe → scan → classify → filter → record → notice.
+//! One cycle: link → probe → scan → classify → echo → record.
 //!
 //! Answers: what is new in each source, and records it once. Always holds: a source is passed in
 //! windows, round robin; its position moves only with what was recorded; what fails for one source

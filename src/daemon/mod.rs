@@ -1,7 +1,7 @@
 //! The loop: a pass at start, cycles by the clock, signals, the service manager.
 //!
 //! Answers: when a cycle runs and when the daemon ends. Always holds: one thread works on the
-//! databases and the disk, this one only waits; READY means that every source was looked at once,
+//! databases and the disk, this one waits, and reads the configuration again; READY means that every source was looked at once,
 //! WATCHDOG that the work goes on. Deliberately elsewhere: what a cycle does (`cycle`).
 
 mod signals;

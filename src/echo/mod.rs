@@ -1,7 +1,7 @@
 //! Was it ours? Own texts, and what they excuse.
 //!
 //! Answers: is this human-looking row a text that OpenClaw, or a program that said so, had sent.
-//! Always holds: a person's own mark on a row beats any likeness of texts, and in `provenance` mode
+//! Always holds: in `provenance` mode a person's own mark on a row beats any likeness of texts, and
 //! one own text excuses one row, so that the same word typed twice still counts. Deliberately
 //! elsewhere: who typed (`classify`), where own texts come from (whoever implements `OwnTexts`).
 

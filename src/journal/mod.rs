@@ -2,7 +2,8 @@
 //!
 //! Answers: how far was each source read, which rows were passed, what were we about to record,
 //! which texts are our own. Always holds: no text of a row stands here, only ids and keyed hashes;
-//! what is written here alone can be written again. Deliberately elsewhere: the signal log
+//! but for own
+//! texts, what is lost here can be found out again from the links' markers. Deliberately elsewhere: the signal log
 //! (`record`); the key of the hashes, which lies beside this file and never in it.
 
 mod cursor;

@@ -75,7 +75,7 @@ pub(super) fn migrate(journal: &mut Journal) -> Result<()> {
     check(journal)
 }
 
-/// Refuses a journal of a newer program.
+/// Refuses a journal of another program's version.
 pub(super) fn check(journal: &Journal) -> Result<()> {
     let version = version(journal)?;
     if version == VERSION {

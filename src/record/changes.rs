@@ -2,7 +2,7 @@
 //!
 //! Answers: a session's state version, what changed since another one, the log as a stream. Always
 //! holds: what the reader has missed for ever is said (`historyGap`, `gap`), never passed over.
-//! Deliberately elsewhere: how it is shown (`cli`, `mcp`).
+//! Deliberately elsewhere: how it is shown (`cli`).
 
 use super::SignalLog;
 use super::event::{EVENT_COLUMNS, Event};

@@ -3,7 +3,7 @@
 //! Answers: which sessions are followed, from which file, read up to where; and makes, re-points
 //! and removes links. Always holds: `updated_at` grows with every change of a row, also within one
 //! millisecond, since a gateway drops what it found out when it sees another value. Deliberately
-//! elsewhere: the move of a marker (`window`), which files may be linked (`link`).
+//! elsewhere: the move of a marker (`marker`), which files may be linked (`link`).
 
 use super::SignalLog;
 use super::append::{NewEvent, append};

@@ -2,8 +2,8 @@
 //!
 //! Answers: what an intent becomes in the signal log (the second of the three commits that a window
 //! with turns goes through; the first and the third are the journal's). Always holds: carrying an
-//! intent out again gives the same answer and no second event; a marker never moves back, and
-//! `updated_at` always changes, so that a gateway's outcome that is under way drops itself.
+//! intent out again gives the same answer and no second event; a marker moves back only where the
+//! file ends before it, and `updated_at` always changes, so that a gateway's outcome that is under way drops itself.
 //! Deliberately elsewhere: which rows are covered (`plan`), how an event gets in (`append`), where
 //! the marker goes (`marker`).
 //!

@@ -134,7 +134,7 @@ fn a_standby_waits_for_the_lock() {
     let mut said = BufReader::new(impatient.stderr.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains("Standing by.")));
     let id = impatient.id().to_string();
-    drop(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap());
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     assert_eq!(impatient.wait().unwrap().code(), Some(0));
     first.signal("-INT");
     assert_eq!(first.end().0.code(), Some(0));

@@ -320,7 +320,8 @@ fn a_copy_of_a_followed_file_is_not_followed_in_its_place() {
 
 #[test]
 fn what_stood_in_a_file_at_its_adoption_is_history_however_it_is_rewritten() {
-    let rewrites: [(&str, fn(&[String], &[String]) -> String); 3] = [
+    type Rewrite = fn(&[String], &[String]) -> String;
+    let rewrites: [(&str, Rewrite); 3] = [
         ("cut to its first rows", |old, _| old[..3].concat()),
         ("pruned and appended to", |old, new| old[1..].concat() + &new.concat()),
         ("compacted to something bigger", |old, new| {
