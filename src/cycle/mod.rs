@@ -26,7 +26,7 @@ use crate::observe::{Fact, Observer};
 use crate::record::{LinkFilter, SignalLog};
 pub use first_sight::Sighting;
 pub use report::{CycleReport, LinkReport, Outcome};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::path::Path;
 
@@ -115,8 +115,10 @@ impl<'a> Cycle<'a> {
     /// Forgets what the journal holds of links that are no more.
     fn forget_old_links(&mut self) -> Result<()> {
         let last = self.log.last_sequence_ever()?;
+        let links: HashSet<LinkId> =
+            self.log.links(LinkFilter::All)?.into_iter().map(|link| link.id).collect();
         for (row, id) in self.journal.links()? {
-            if self.log.link(&id)?.is_none() {
+            if !links.contains(&id) {
                 self.tell_if_restored(&id, self.journal.seen(row)?, last);
                 self.journal.forget_link(row)?;
             }
@@ -198,17 +200,16 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// What the journal knows of a link's source, after an intent that was left open is done.
+    /// What the journal knows of a link's source.
     fn known(&mut self, link: &Link) -> Result<Option<(SourceRow, SourceCursor)>> {
         let key = link.source_key();
-        if self.journal.source(&link.id, &key)?.is_none() {
+        let mut known = self.journal.source(&link.id, &key)?;
+        if known.is_none() && self.journal.rename_source(&link.id, &key)? {
             // Its file was found elsewhere, or it was adopted again from elsewhere: the content,
             // if it is the same, goes on.
-            self.journal.rename_source(&link.id, &key)?;
+            known = self.journal.source(&link.id, &key)?;
         }
-        let Some((source, cursor)) = self.journal.source(&link.id, &key)? else {
-            return Ok(None);
-        };
+        let Some((source, cursor)) = known else { return Ok(None) };
         // Unlinked and adopted again: what happened in between is not ours to count. A signal log
         // that was restored: what it lost is to be recorded again, from its own marker.
         let is_other = cursor.linked_at != link.created_at;
@@ -217,10 +218,7 @@ impl<'a> Cycle<'a> {
             self.journal.forget_link(source.link)?;
             return Ok(None);
         }
-        for open in self.journal.open_intents(Some(source))? {
-            self.finish(&open)?;
-        }
-        self.journal.source(&link.id, &key)
+        Ok(Some((source, cursor)))
     }
 
     fn unreadable(

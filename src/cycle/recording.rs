@@ -17,7 +17,7 @@ use std::io;
 impl Cycle<'_> {
     /// Records what an earlier life of ours had written down and not applied.
     pub(super) fn finish_open_intents(&mut self) -> Result<()> {
-        for open in self.journal.open_intents(None)? {
+        for open in self.journal.open_intents()? {
             self.finish(&open)?;
         }
         Ok(())

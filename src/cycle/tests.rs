@@ -610,6 +610,6 @@ proptest! {
         }
         prop_assert_eq!(world.turns(), typed);
         prop_assert_eq!(world.link().unwrap().marker(), Some(world.disk.read(path).len() as u64));
-        prop_assert!(world.journal.open_intents(None).unwrap().is_empty());
+        prop_assert!(world.journal.open_intents().unwrap().is_empty());
     }
 }

@@ -75,19 +75,17 @@ impl Journal {
             .map_err(|e| self.error("cannot write an intent", e))
     }
 
-    /// The intents that were not applied: of one source, or of all.
-    pub fn open_intents(&self, source: Option<SourceRow>) -> Result<Vec<OpenIntent>> {
+    /// The intents that were not applied.
+    pub fn open_intents(&self) -> Result<Vec<OpenIntent>> {
         let rows: Vec<(i64, i64, String)> = self
             .conn
             .prepare_cached(
-                "SELECT s.link_id, i.source_id, i.body FROM intents i JOIN sources s USING (source_id)
-                 WHERE ?1 IS NULL OR i.source_id = ?1",
+                "SELECT s.link_id, i.source_id, i.body
+                 FROM intents i JOIN sources s USING (source_id)",
             )
             .and_then(|mut statement| {
                 statement
-                    .query_map([source.map(|source| source.id)], |row| {
-                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                    })?
+                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
                     .collect()
             })
             .map_err(|e| self.error("cannot read the open intents", e))?;

@@ -92,15 +92,15 @@ impl Journal {
             .map_err(|e| self.error("cannot write a source's cursor", e))
     }
 
-    /// Gives the one source of a link another key: its file has moved.
-    pub fn rename_source(&self, link: &LinkId, key: &SourceKey) -> Result<()> {
+    /// Gives the one source of a link another key: its file has moved. False where it has none.
+    pub fn rename_source(&self, link: &LinkId, key: &SourceKey) -> Result<bool> {
         self.conn
             .execute(
                 "UPDATE sources SET source_key = ?3 WHERE link_id =
                      (SELECT link_id FROM links WHERE session_key = ?1 AND agent_id = ?2)",
                 params![link.session_key.as_str(), link.agent_id.as_str(), key.as_str()],
             )
-            .map(drop)
+            .map(|renamed| renamed > 0)
             .map_err(|e| self.error("cannot rename a source", e))
     }
 

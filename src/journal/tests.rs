@@ -64,12 +64,12 @@ fn an_intent_stays_open_until_it_is_applied_with_all_that_belongs_to_it() {
     // Another life finds it as it was.
     drop(journal);
     let mut journal = Journal::open(&path, &key()).unwrap();
-    let open = journal.open_intents(None).unwrap();
+    let open = journal.open_intents().unwrap();
     assert_eq!((open.len(), &open[0].intent), (1, &intent));
     assert!(!journal.knows(source.link, &identity(1)).unwrap());
 
     journal.apply(open[0].source, &intent, Sequence(7)).unwrap();
-    assert!(journal.open_intents(None).unwrap().is_empty());
+    assert!(journal.open_intents().unwrap().is_empty());
     let (_, after) = journal.source(&link("agent:main:a"), &source_key).unwrap().unwrap();
     assert_eq!((after.position, after.seen), (10, Sequence(7)));
     for (row, known) in [(1, true), (2, true), (3, false)] {
@@ -91,7 +91,7 @@ fn a_link_that_is_forgotten_takes_everything_with_it_and_leaves_others() {
     }
     journal.forget_link(rows[0].link).unwrap();
     assert_eq!(journal.links().unwrap(), [(rows[1].link, link("agent:main:b"))]);
-    assert_eq!(journal.open_intents(None).unwrap().len(), 1);
+    assert_eq!(journal.open_intents().unwrap().len(), 1);
     assert!(!journal.knows(rows[0].link, &identity(1)).unwrap());
     assert!(journal.knows(rows[1].link, &identity(1)).unwrap());
 }

@@ -62,7 +62,7 @@ fn killed_while_a_rewritten_file_is_found_each_turn_is_in_one_event() {
 #[test]
 fn killed_while_a_missing_file_is_recorded_there_is_one_event() {
     for point in [KillPoint::MissingWritten, KillPoint::MissingCommitted] {
-        for _ in 0..3 {
+        for _ in 0..10 {
             let world = World::new();
             world.append(1, &world.typed());
             world.adopt(1);
