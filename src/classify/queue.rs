@@ -53,7 +53,10 @@ struct QueueEntry {
     is_machine: bool,
     /// Whether it is images without words.
     is_image: bool,
-    /// User and assistant rows when it was put there.
+    /// Lines of its text, by which a row is told that joins several.
+    #[serde(default)]
+    lines: u64,
+    /// User and assistant rows when it was put there; once it is taken, when it was taken.
     rows: u64,
     /// Whether it went in and out at once, as a program's prompt does.
     is_at_once: bool,
@@ -80,6 +83,8 @@ pub(crate) struct Delivery {
     pub(crate) is_at_once: bool,
     /// Whether it was counted when it was removed.
     pub(crate) is_counted: bool,
+    /// Whether no row of the conversation came between.
+    pub(crate) is_next: bool,
 }
 
 impl QueueState {
@@ -123,13 +128,14 @@ impl QueueState {
             end: found.end,
             identity: found.identity,
             at: found.at,
-            text: found.text,
+            text: found.text.clone(),
             command_uuid: row
                 .command_uuid
                 .map(|uuid| uuid.text().into_owned())
                 .filter(|uuid| is_plain_id(uuid)),
             is_machine: is_of_program || shape::is_machine_entry(&text),
             is_image: rules::class_of_words(&row.content) == Class::HumanImage,
+            lines: found.text.as_ref().map_or(0, |_| lines(&text)),
             rows: self.rows,
             is_at_once: false,
             is_counted: false,
@@ -190,7 +196,8 @@ impl QueueState {
         self.open.remove(index?)
     }
 
-    fn take(&mut self, entry: QueueEntry) {
+    fn take(&mut self, mut entry: QueueEntry) {
+        entry.rows = self.rows;
         if self.taken.len() >= MAX_ENTRIES {
             self.taken.pop_front();
         }
@@ -219,7 +226,58 @@ impl QueueState {
             was_queued: true,
             is_at_once: entry.is_at_once,
             is_counted: entry.is_counted,
+            is_next: entry.rows == self.rows,
         })
+    }
+
+    /// A row that joins the texts of several entries, one below the other, was delivered (4c).
+    pub(crate) fn deliver_joined(
+        &mut self,
+        text: &str,
+        hash: impl Fn(&str) -> TextHash,
+    ) -> Delivery {
+        let mut joined = Vec::new();
+        let mut rest = Some(text);
+        let entries = self.taken.iter().chain(&self.open).enumerate();
+        for (index, entry) in entries.filter(|(_, entry)| entry.lines > 0) {
+            let Some(all) = rest else { break };
+            let (beginning, behind) = split_lines(all, entry.lines);
+            if joined.is_empty() && behind.is_none() {
+                continue;
+            }
+            if entry.text.as_ref() == Some(&hash(beginning)) {
+                joined.push(index);
+                rest = behind;
+            }
+        }
+        if rest.is_some() || joined.len() < 2 {
+            return Delivery::default();
+        }
+        let taken = self.taken.len();
+        let mut delivery =
+            Delivery { was_queued: true, is_at_once: false, is_counted: true, is_next: true };
+        for index in joined.into_iter().rev() {
+            let entry = match index.checked_sub(taken) {
+                Some(index) => self.open.remove(index),
+                None => self.taken.remove(index),
+            };
+            if let Some(entry) = entry {
+                delivery.is_counted &= entry.is_counted;
+                delivery.is_next &= entry.rows == self.rows;
+            }
+        }
+        delivery
+    }
+
+    /// A person typed at an idle prompt: what waited was delivered first, so that whatever is still
+    /// open then was lost with its process or flushed in a way that left no row.
+    pub(crate) fn was_empty(&mut self, at: Option<Timestamp>) {
+        if self.taken.iter().any(|entry| !entry.is_counted) {
+            // One was just taken, and this may be it in other words.
+            return;
+        }
+        // What was queued while the row was still held back by a hook waits.
+        self.open.retain(|entry| entry.at.zip(at).is_some_and(|(queued, typed)| queued > typed));
     }
 
     /// A row of the conversation was passed; the agent's own ends what was being delivered.
@@ -240,4 +298,16 @@ impl QueueState {
             entry.is_machine = true;
         }
     }
+}
+
+fn lines(text: &str) -> u64 {
+    u64::try_from(text.split('\n').count()).unwrap_or(u64::MAX)
+}
+
+/// The first `count` lines, and what stands behind the line end after them, if there is one.
+fn split_lines(text: &str, count: u64) -> (&str, Option<&str>) {
+    let last = usize::try_from(count.saturating_sub(1)).unwrap_or(usize::MAX);
+    text.match_indices('\n').nth(last).map_or((text, None), |(at, _)| {
+        (text.get(..at).unwrap_or_default(), text.get(at + 1..))
+    })
 }

@@ -123,18 +123,30 @@ impl Reader {
         if text.is_none() && (is_queue_row || can_be_delivered) {
             text = hash();
         }
-        let delivery = match &text {
+        let mut delivery = match &text {
             Some(text) if can_be_delivered && !is_queue_row => self.state.queue.deliver(text),
             _ => Delivery::default(),
         };
+        if let Some(said) = said.as_deref().filter(|_| can_be_delivered && row.is_kind("user"))
+            && !delivery.was_queued
+        {
+            let hash = |text: &str| self.key.text(&normalise(text));
+            delivery = self.state.queue.deliver_joined(said, hash);
+        }
         let context = Context {
             text: said.as_deref(),
             version,
             was_queued: delivery.was_queued,
             was_queued_by_program: delivery.is_at_once,
             was_counted_in_queue: delivery.is_counted,
+            was_counted_just_before: delivery.is_counted && delivery.is_next,
         };
         let verdict = rules::judge(row, &context, self.settings);
+        let is_typed = row.is_kind("user")
+            && matches!(verdict.class, Class::HumanText | Class::HumanImage | Class::Suggestion);
+        if is_typed && !delivery.was_queued && text.is_some() {
+            self.state.queue.was_empty(at);
+        }
         if text.is_none() && verdict.human {
             text = hash();
         }

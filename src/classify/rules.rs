@@ -26,6 +26,8 @@ pub(crate) struct Context<'a> {
     pub(crate) was_queued_by_program: bool,
     /// Whether it was counted already, where it stood in the queue.
     pub(crate) was_counted_in_queue: bool,
+    /// Whether that was just before, with no other row between.
+    pub(crate) was_counted_just_before: bool,
 }
 
 impl Context<'_> {
@@ -51,7 +53,7 @@ const ROWS: [Rule; 9] = [
 ];
 
 /// User rows: first what the row says of itself, …
-const USER_FIELDS: [Rule; 24] = [
+const USER_FIELDS: [Rule; 25] = [
     ("replay", replay),
     ("words-in-tool-row", words_in_tool_row),
     ("dialog-answer", dialog_answer),
@@ -67,6 +69,7 @@ const USER_FIELDS: [Rule; 24] = [
     ("text-of-tool", text_of_tool),
     ("interrupted-message", interrupted_message),
     ("plan-content", plan_content),
+    ("delivered-after-removal", delivered_after_removal),
     ("suggestion-accepted", suggestion_accepted),
     ("origin-human", origin_human),
     ("prompt-source-typed", prompt_source_typed),
@@ -332,6 +335,12 @@ fn plan_content(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(row.has_plan, Class::AcceptedPlan, FirstHand)
 }
 
+/// 4a, before 2.1.97: the message was removed from the queue and counted there, and directly behind
+/// the removal stands the row that delivers it.
+fn delivered_after_removal(_: &Row<'_>, context: &Context<'_>) -> Found {
+    when(context.was_counted_just_before, Class::Copy, Shape)
+}
+
 /// 2: the words are not the person's, the decision to send them is.
 fn suggestion_accepted(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(is(row.prompt_source, "suggestion_accepted"), Class::Suggestion, FirstHand)
@@ -444,7 +453,9 @@ fn compact_call(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 23, before entrypoints were written.
 fn queued_by_program(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let is_so = row.entrypoint.is_none() && context.was_queued_by_program;
+    // Where prompts carry a thinking level, a program's does not.
+    let is_bare = row.entrypoint.is_none() && !row.has_thinking_metadata;
+    let is_so = is_bare && context.was_queued_by_program;
     when(is_so, Class::SdkPrompt, Shape)
 }
 
