@@ -73,7 +73,7 @@ impl Reader {
         let has_controls = bytes.iter().any(|byte| *byte < 0x20);
         let parse = |rest| Row::parse(rest, has_controls);
         let pieces = line::split(bytes, parse, |parsed| match parsed {
-            Parsed::Row(row) => row.kind.is_some_and(drift::is_known_type),
+            Parsed::Row(row) => row.is_complete() && row.kind.is_some_and(drift::is_known_type),
             Parsed::NoObject => false,
         });
         let is_whole = pieces.len() == 1 && mark == 0;
