@@ -10,7 +10,7 @@
 
 use super::row::json::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};
-use super::version::{KNOWS_COMMANDS, MARKS_PROMPTS, MARKS_THINKING, Version};
+use super::version::{KNOWS_COMMANDS, MARKS_NOTICES, MARKS_PROMPTS, MARKS_THINKING, Version};
 use super::{Class, CountCommands, Evidence, Settings, Verdict, drift, shape};
 use Evidence::{Claimed, Default, FirstHand, Shape};
 
@@ -70,6 +70,7 @@ const USER_FIELDS: [Rule; 25] = [
     ("interrupted-message", interrupted_message),
     ("plan-content", plan_content),
     ("delivered-after-removal", delivered_after_removal),
+    ("no-words", no_words),
     ("suggestion-accepted", suggestion_accepted),
     ("origin-human", origin_human),
     ("prompt-source-typed", prompt_source_typed),
@@ -78,7 +79,6 @@ const USER_FIELDS: [Rule; 25] = [
     ("row-source", row_source),
     ("turn-origin-human", turn_origin_human),
     ("sdk-entrypoint", sdk_entrypoint),
-    ("no-words", no_words),
 ];
 
 /// … then what its words look like, …
@@ -195,24 +195,33 @@ fn class_of_queued(
     if context.was_counted_in_queue {
         return (Class::Copy, Shape);
     }
-    if let Some(mode) = attachment.command_mode.filter(|mode| !mode.is("prompt")) {
-        let class =
-            if mode.is("task-notification") { Class::TaskNotification } else { Class::State };
-        return (class, FirstHand);
+    let mode = attachment.command_mode;
+    if is(mode, "task-notification") {
+        return (Class::TaskNotification, FirstHand);
+    }
+    if mode.is_some_and(|mode| !mode.is("prompt") && drift::is_known_mode(mode)) {
+        return (Class::State, FirstHand);
     }
     if attachment.is_meta || row.is_meta {
         return (Class::Meta, FirstHand);
     }
-    if let Some(origin) = attachment.origin.or(row.origin) {
-        return class_of_origin(origin).map_or_else(
-            || (class_of_words(&attachment.prompt), claim(row)),
-            |class| (class, FirstHand),
-        );
+    if !has_words(&attachment.prompt) {
+        return (Class::Meta, Shape);
     }
-    if attachment.human_turn {
-        return (class_of_words(&attachment.prompt), claim(row));
+    let of_person = (class_of_words(&attachment.prompt), claim(row));
+    match attachment.origin.or(row.origin).map(class_of_origin) {
+        Some(None) => return of_person,
+        Some(Some(Class::Unknown)) if attachment.human_turn => return of_person,
+        Some(Some(class)) => return (class, FirstHand),
+        None if attachment.human_turn => return of_person,
+        None => {}
     }
-    if let Some(class) = class_of_program_text(text) {
+    if mode.is_some_and(|mode| !mode.is("prompt")) {
+        return (Class::State, FirstHand);
+    }
+    // Echoes are no prompts: with a prompt's mode the tag was typed (28).
+    let class = if mode.is_some() { class_of_message(text) } else { class_of_program_text(text) };
+    if let Some(class) = class {
         return (class, Shape);
     }
     if is_sdk_entrypoint(row) {
@@ -272,7 +281,10 @@ fn compact_summary(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 17, 18, 21, 29.
 fn origin_of_program(row: &Row<'_>, _: &Context<'_>) -> Found {
-    row.origin.and_then(class_of_origin).map(|class| (class, FirstHand))
+    let class = row.origin.and_then(class_of_origin)?;
+    // An origin that says nothing gives way to another field that says a person.
+    let is_typed = is_prompt_typed(row) || is(row.turn_origin, "human");
+    when(class != Class::Unknown || !is_typed, class, FirstHand)
 }
 
 /// 17, 18, 21.
@@ -360,8 +372,7 @@ fn origin_human(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 1b, 3, 6, before origins were written.
 fn prompt_source_typed(row: &Row<'_>, _: &Context<'_>) -> Found {
-    let is_typed = is(row.prompt_source, "typed") || is(row.prompt_source, "queued");
-    when(is_typed, class_of_words(&row.message.content), FirstHand)
+    when(is_prompt_typed(row), class_of_words(&row.message.content), FirstHand)
 }
 
 /// 17, 21.
@@ -375,9 +386,9 @@ fn turn_origin_sdk(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(is(row.turn_origin, "sdk"), Class::SdkPrompt, FirstHand)
 }
 
-/// 9, 10, 13, 17: a row that names its writer is not a person's.
+/// 9, 10, 13, 17: a row that names a writer that is known is not a person's.
 fn row_source(row: &Row<'_>, context: &Context<'_>) -> Found {
-    row.source?;
+    row.source.filter(|source| drift::is_known_source(*source))?;
     let text = context.text();
     let class = if shape::is_interrupt(text) {
         Class::Interrupt
@@ -398,11 +409,10 @@ fn sdk_entrypoint(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(is_sdk_entrypoint(row), Class::SdkPrompt, FirstHand)
 }
 
+/// Whoever it may come from.
 fn no_words(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let is_said = row.message.content.has_image()
-        || row.message.content.candidates().iter().any(|text| !text.text().trim().is_empty());
     let class = if context.text.is_some() { Class::Meta } else { Class::Unknown };
-    when(!is_said, class, Shape)
+    when(!has_words(&row.message.content), class, Shape)
 }
 
 // User rows: what the words look like.
@@ -413,9 +423,15 @@ fn echo_tag(row: &Row<'_>, context: &Context<'_>) -> Found {
     when(!has_prompt_mark(row), class, Shape)
 }
 
-/// 17 in versions that say nothing.
-fn notice_tag(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(shape::is_notice(context.text()), Class::TaskNotification, Shape)
+/// 17 in versions that say nothing; 28: later a prompt's mark and words behind the notice say that
+/// a person put it there.
+fn notice_tag(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let marks = context.version.is_some_and(|version| version >= MARKS_NOTICES);
+    let is_typed = marks
+        && row.has_permission_mode
+        && row.origin.is_none()
+        && shape::has_words_behind_notice(context.text());
+    when(!is_typed && shape::is_notice(context.text()), Class::TaskNotification, Shape)
 }
 
 /// 21.
@@ -438,8 +454,10 @@ fn unknown_command(row: &Row<'_>, context: &Context<'_>) -> Found {
 }
 
 /// The gateway's own prompts, in versions without an entrypoint.
-fn openclaw_prompt(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(shape::is_prompt_of_openclaw(context.text()), Class::SdkPrompt, Shape)
+fn openclaw_prompt(row: &Row<'_>, context: &Context<'_>) -> Found {
+    // The gateway's prompts come the way of the SDK: at a terminal its mark was typed (28).
+    let is_typed = is(row.entrypoint, "cli") && shape::is_inter_session(context.text());
+    when(!is_typed && shape::is_prompt_of_openclaw(context.text()), Class::SdkPrompt, Shape)
 }
 
 // User rows: version and neighbours.
@@ -507,6 +525,11 @@ fn class_of_origin(origin: Origin<'_>) -> Option<Class> {
 
 /// The class of a program's text by its beginning.
 fn class_of_program_text(text: &str) -> Option<Class> {
+    class_of_message(text).or_else(|| shape::echo(text))
+}
+
+/// The class of what a program sends as a prompt, by its beginning.
+fn class_of_message(text: &str) -> Option<Class> {
     if shape::is_notice(text) {
         return Some(Class::TaskNotification);
     }
@@ -516,7 +539,17 @@ fn class_of_program_text(text: &str) -> Option<Class> {
     if shape::is_prompt_of_openclaw(text) {
         return Some(Class::SdkPrompt);
     }
-    shape::echo(text)
+    None
+}
+
+/// Whether anything was said, in words or in images.
+fn has_words(content: &Content<'_>) -> bool {
+    content.has_image() || content.candidates().iter().any(|text| !text.text().trim().is_empty())
+}
+
+/// Whether the row says that its prompt was typed.
+fn is_prompt_typed(row: &Row<'_>) -> bool {
+    is(row.prompt_source, "typed") || is(row.prompt_source, "queued")
 }
 
 /// A person's words, or images without any.

@@ -250,6 +250,14 @@ fn unknown_names_are_reported_and_clamped() {
         [("turnOrigin", "new".to_owned())]
     );
     assert_eq!(
+        drift("\"type\":\"user\",\"rowSource\":\"new\""),
+        [("rowSource", "new".to_owned())]
+    );
+    assert_eq!(
+        drift("\"type\":\"attachment\",\"attachment\":{\"type\":\"queued_command\",\"commandMode\":\"new\"}"),
+        [("commandMode", "new".to_owned())]
+    );
+    assert_eq!(
         drift("\"type\":\"queue-operation\",\"operation\":\"new\""),
         [("operation", "new".to_owned())]
     );
