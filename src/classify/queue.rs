@@ -39,7 +39,7 @@ pub struct QueueState {
 
 /// One message in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "four answers that do not depend on each other")]
+#[expect(clippy::struct_excessive_bools, reason = "five answers that do not depend on each other")]
 struct QueueEntry {
     start: u64,
     end: u64,
@@ -62,6 +62,9 @@ struct QueueEntry {
     is_at_once: bool,
     /// Whether it was counted when it was removed.
     is_counted: bool,
+    /// Whether it was removed before any row named a version, which decides on it.
+    #[serde(default)]
+    is_undecided: bool,
 }
 
 /// A queue row, as the reader found it.
@@ -76,10 +79,11 @@ pub(crate) struct QueueRow<'a> {
 
 /// What a row was in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four answers that do not depend on each other")]
 pub(crate) struct Delivery {
     /// Whether it was there.
     pub(crate) was_queued: bool,
-    /// Whether it went in and out at once.
+    /// Whether it went in and out at once, as a program's prompt does.
     pub(crate) is_at_once: bool,
     /// Whether it was counted when it was removed.
     pub(crate) is_counted: bool,
@@ -139,6 +143,7 @@ impl QueueState {
             rows: self.rows,
             is_at_once: false,
             is_counted: false,
+            is_undecided: false,
         });
     }
 
@@ -160,22 +165,25 @@ impl QueueState {
     ) -> Option<ProvenRow> {
         let mut entry = self.find(found)?;
         // A reason is given only where the message has a row of its own.
-        let is_only_copy =
-            version.is_some_and(|version| version < KEEPS_QUEUED_MESSAGES) && !found.row.has_reason;
-        let proven = (is_only_copy && !entry.is_machine).then(|| {
-            let class = if entry.is_image { Class::HumanImage } else { Class::HumanText };
-            ProvenRow {
-                start: entry.start,
-                end: entry.end,
-                identity: entry.identity.clone(),
-                at: entry.at,
-                text: entry.text.clone(),
-                verdict: rules::verdict(class, "queued-message-removed", Evidence::Shape, settings),
-            }
-        });
-        entry.is_counted = proven.is_some();
+        let may_be_only_copy = !entry.is_machine && !found.row.has_reason;
+        entry.is_undecided = may_be_only_copy && version.is_none();
+        let is_only_copy = version.is_some_and(|version| version < KEEPS_QUEUED_MESSAGES);
+        entry.is_counted = may_be_only_copy && is_only_copy;
+        let proven = entry.is_counted.then(|| entry.proven(settings));
         self.take(entry);
         proven
+    }
+
+    /// The first version is known: gives the earlier rows that are turns in this version.
+    pub(crate) fn decide(&mut self, version: Version, settings: Settings) -> Vec<ProvenRow> {
+        let is_only_copy = version < KEEPS_QUEUED_MESSAGES;
+        let undecided = self.taken.iter_mut().filter(|entry| entry.is_undecided);
+        let decided = undecided.map(|entry| {
+            entry.is_undecided = false;
+            entry.is_counted = is_only_copy;
+            entry.is_counted.then(|| entry.proven(settings))
+        });
+        decided.flatten().collect()
     }
 
     /// Takes out the entry that a row means: the same command, the same text, else the oldest.
@@ -300,6 +308,21 @@ impl QueueState {
     }
 }
 
+impl QueueEntry {
+    /// The row that put it there, as a turn.
+    fn proven(&self, settings: Settings) -> ProvenRow {
+        let class = if self.is_image { Class::HumanImage } else { Class::HumanText };
+        ProvenRow {
+            start: self.start,
+            end: self.end,
+            identity: self.identity.clone(),
+            at: self.at,
+            text: self.text.clone(),
+            verdict: rules::verdict(class, "queued-message-removed", Evidence::Shape, settings),
+        }
+    }
+}
+
 fn lines(text: &str) -> u64 {
     u64::try_from(text.split('\n').count()).unwrap_or(u64::MAX)
 }
@@ -307,7 +330,7 @@ fn lines(text: &str) -> u64 {
 /// The first `count` lines, and what stands behind the line end after them, if there is one.
 fn split_lines(text: &str, count: u64) -> (&str, Option<&str>) {
     let last = usize::try_from(count.saturating_sub(1)).unwrap_or(usize::MAX);
-    text.match_indices('\n').nth(last).map_or((text, None), |(at, _)| {
-        (text.get(..at).unwrap_or_default(), text.get(at + 1..))
-    })
+    text.match_indices('\n')
+        .nth(last)
+        .map_or((text, None), |(at, _)| (text.get(..at).unwrap_or_default(), text.get(at + 1..)))
 }

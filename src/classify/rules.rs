@@ -8,6 +8,7 @@
 //! Each rule names the situations that it is for, by the numbers that the names of the fixtures in
 //! `fixtures/rows` begin with. A new rule is one line in a table, one function, and a fixture.
 
+use super::queue::Delivery;
 use super::row::json::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};
 use super::version::{KNOWS_COMMANDS, MARKS_NOTICES, MARKS_PROMPTS, MARKS_THINKING, Version};
@@ -20,14 +21,8 @@ pub(crate) struct Context<'a> {
     pub(crate) text: Option<&'a str>,
     /// The version that wrote the row.
     pub(crate) version: Option<Version>,
-    /// Whether its text was just taken from the queue.
-    pub(crate) was_queued: bool,
-    /// Whether it went through the queue as a program's prompt does: in and out at once.
-    pub(crate) was_queued_by_program: bool,
-    /// Whether it was counted already, where it stood in the queue.
-    pub(crate) was_counted_in_queue: bool,
-    /// Whether that was just before, with no other row between.
-    pub(crate) was_counted_just_before: bool,
+    /// What it was in the queue.
+    pub(crate) delivery: Delivery,
 }
 
 impl Context<'_> {
@@ -192,7 +187,7 @@ fn class_of_queued(
     context: &Context<'_>,
 ) -> (Class, Evidence) {
     let text = context.text();
-    if context.was_counted_in_queue {
+    if context.delivery.is_counted {
         return (Class::Copy, Shape);
     }
     let mode = attachment.command_mode;
@@ -208,13 +203,17 @@ fn class_of_queued(
     if !has_words(&attachment.prompt) {
         return (Class::Meta, Shape);
     }
-    let of_person = (class_of_words(&attachment.prompt), claim(row));
-    match attachment.origin.or(row.origin).map(class_of_origin) {
-        Some(None) => return of_person,
-        Some(Some(Class::Unknown)) if attachment.human_turn => return of_person,
-        Some(Some(class)) => return (class, FirstHand),
-        None if attachment.human_turn => return of_person,
-        None => {}
+    let class = attachment.origin.or(row.origin).map(class_of_origin);
+    let is_of_person = match class {
+        Some(None) => true,
+        Some(Some(Class::Unknown)) | None => attachment.human_turn,
+        Some(Some(_)) => false,
+    };
+    if is_of_person {
+        return (class_of_words(&attachment.prompt), claim(row));
+    }
+    if let Some(Some(class)) = class {
+        return (class, FirstHand);
     }
     if mode.is_some_and(|mode| !mode.is("prompt")) {
         return (Class::State, FirstHand);
@@ -313,7 +312,7 @@ fn is_meta(row: &Row<'_>, context: &Context<'_>) -> Found {
     let class = match context.text() {
         "Continue from where you left off." => Class::AutoContinue,
         text if shape::echo(text) == Some(Class::Hook) => Class::Hook,
-        _ if context.was_queued => Class::Scheduled,
+        _ if context.delivery.was_queued => Class::Scheduled,
         _ => Class::Meta,
     };
     when(row.is_meta, class, FirstHand)
@@ -350,7 +349,7 @@ fn plan_content(row: &Row<'_>, _: &Context<'_>) -> Found {
 /// 4a, before 2.1.97: the message was removed from the queue and counted there, and directly behind
 /// the removal stands the row that delivers it.
 fn delivered_after_removal(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(context.was_counted_just_before, Class::Copy, Shape)
+    when(context.delivery.is_counted && context.delivery.is_next, Class::Copy, Shape)
 }
 
 /// 2: the words are not the person's, the decision to send them is.
@@ -473,7 +472,7 @@ fn compact_call(row: &Row<'_>, context: &Context<'_>) -> Found {
 fn queued_by_program(row: &Row<'_>, context: &Context<'_>) -> Found {
     // Where prompts carry a thinking level, a program's does not.
     let is_bare = row.entrypoint.is_none() && !row.has_thinking_metadata;
-    let is_so = is_bare && context.was_queued_by_program;
+    let is_so = is_bare && context.delivery.is_at_once;
     when(is_so, Class::SdkPrompt, Shape)
 }
 

@@ -249,12 +249,11 @@ fn unknown_names_are_reported_and_clamped() {
         drift("\"type\":\"user\",\"turnOrigin\":\"new\""),
         [("turnOrigin", "new".to_owned())]
     );
+    assert_eq!(drift("\"type\":\"user\",\"rowSource\":\"new\""), [("rowSource", "new".to_owned())]);
     assert_eq!(
-        drift("\"type\":\"user\",\"rowSource\":\"new\""),
-        [("rowSource", "new".to_owned())]
-    );
-    assert_eq!(
-        drift("\"type\":\"attachment\",\"attachment\":{\"type\":\"queued_command\",\"commandMode\":\"new\"}"),
+        drift(
+            "\"type\":\"attachment\",\"attachment\":{\"type\":\"queued_command\",\"commandMode\":\"new\"}"
+        ),
         [("commandMode", "new".to_owned())]
     );
     assert_eq!(

@@ -244,4 +244,3 @@ fn skip_space(bytes: &[u8], from: usize) -> usize {
     let space = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     from + space.count()
 }
-
