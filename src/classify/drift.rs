@@ -100,6 +100,21 @@ const TURN_ORIGINS: [&str; 5] = ["human", "sdk", "task_notification", "scheduled
 
 const OPERATIONS: [&str; 4] = ["enqueue", "dequeue", "remove", "popAll"];
 
+/// Who wrote a row that no person wrote.
+const SOURCES: [&str; 4] = ["local", "harness", "hook", "recorded"];
+
+const MODES: [&str; 4] = ["prompt", "task-notification", "bash", "orphaned-permission"];
+
+/// Whether this writer of rows was seen before.
+pub(crate) fn is_known_source(name: RawStr<'_>) -> bool {
+    SOURCES.iter().any(|known| name.is(known))
+}
+
+/// Whether this mode of queued commands was seen before.
+pub(crate) fn is_known_mode(name: RawStr<'_>) -> bool {
+    MODES.iter().any(|known| name.is(known))
+}
+
 /// Whether this is a row type that was seen before.
 pub(crate) fn is_known_type(name: RawStr<'_>) -> bool {
     TYPES.iter().any(|known| name.is(known))
@@ -109,13 +124,15 @@ pub(crate) fn is_known_type(name: RawStr<'_>) -> bool {
 pub(crate) fn names(row: &Row<'_>, version: Option<&str>) -> Vec<Drift> {
     let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"));
     let origin = row.origin.or_else(|| attachment.and_then(|attachment| attachment.origin));
-    let fields: [(&'static str, Option<RawStr<'_>>, &[&str]); 7] = [
+    let fields: [(&'static str, Option<RawStr<'_>>, &[&str]); 9] = [
         ("type", row.kind, &TYPES),
         ("subtype", row.subtype.filter(|_| row.is_kind("system")), &SUBTYPES),
         ("attachment.type", attachment.and_then(|attachment| attachment.kind), &ATTACHMENTS),
         ("origin.kind", origin.map(|origin| origin.kind), &ORIGINS),
         ("promptSource", row.prompt_source, &PROMPT_SOURCES),
         ("turnOrigin", row.turn_origin, &TURN_ORIGINS),
+        ("rowSource", row.source, &SOURCES),
+        ("commandMode", attachment.and_then(|attachment| attachment.command_mode), &MODES),
         ("operation", row.operation.filter(|_| row.is_kind("queue-operation")), &OPERATIONS),
     ];
     fields

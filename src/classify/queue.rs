@@ -39,7 +39,7 @@ pub struct QueueState {
 
 /// One message in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "four answers that do not depend on each other")]
+#[expect(clippy::struct_excessive_bools, reason = "five answers that do not depend on each other")]
 struct QueueEntry {
     start: u64,
     end: u64,
@@ -53,12 +53,18 @@ struct QueueEntry {
     is_machine: bool,
     /// Whether it is images without words.
     is_image: bool,
-    /// User and assistant rows when it was put there.
+    /// Lines of its text, by which a row is told that joins several.
+    #[serde(default)]
+    lines: u64,
+    /// User and assistant rows when it was put there; once it is taken, when it was taken.
     rows: u64,
     /// Whether it went in and out at once, as a program's prompt does.
     is_at_once: bool,
     /// Whether it was counted when it was removed.
     is_counted: bool,
+    /// Whether it was removed before any row named a version, which decides on it.
+    #[serde(default)]
+    is_undecided: bool,
 }
 
 /// A queue row, as the reader found it.
@@ -73,13 +79,16 @@ pub(crate) struct QueueRow<'a> {
 
 /// What a row was in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four answers that do not depend on each other")]
 pub(crate) struct Delivery {
     /// Whether it was there.
     pub(crate) was_queued: bool,
-    /// Whether it went in and out at once.
+    /// Whether it went in and out at once, as a program's prompt does.
     pub(crate) is_at_once: bool,
     /// Whether it was counted when it was removed.
     pub(crate) is_counted: bool,
+    /// Whether no row of the conversation came between.
+    pub(crate) is_next: bool,
 }
 
 impl QueueState {
@@ -123,16 +132,18 @@ impl QueueState {
             end: found.end,
             identity: found.identity,
             at: found.at,
-            text: found.text,
+            text: found.text.clone(),
             command_uuid: row
                 .command_uuid
                 .map(|uuid| uuid.text().into_owned())
                 .filter(|uuid| is_plain_id(uuid)),
             is_machine: is_of_program || shape::is_machine_entry(&text),
             is_image: rules::class_of_words(&row.content) == Class::HumanImage,
+            lines: found.text.as_ref().map_or(0, |_| lines(&text)),
             rows: self.rows,
             is_at_once: false,
             is_counted: false,
+            is_undecided: false,
         });
     }
 
@@ -154,22 +165,25 @@ impl QueueState {
     ) -> Option<ProvenRow> {
         let mut entry = self.find(found)?;
         // A reason is given only where the message has a row of its own.
-        let is_only_copy =
-            version.is_some_and(|version| version < KEEPS_QUEUED_MESSAGES) && !found.row.has_reason;
-        let proven = (is_only_copy && !entry.is_machine).then(|| {
-            let class = if entry.is_image { Class::HumanImage } else { Class::HumanText };
-            ProvenRow {
-                start: entry.start,
-                end: entry.end,
-                identity: entry.identity.clone(),
-                at: entry.at,
-                text: entry.text.clone(),
-                verdict: rules::verdict(class, "queued-message-removed", Evidence::Shape, settings),
-            }
-        });
-        entry.is_counted = proven.is_some();
+        let may_be_only_copy = !entry.is_machine && !found.row.has_reason;
+        entry.is_undecided = may_be_only_copy && version.is_none();
+        let is_only_copy = version.is_some_and(|version| version < KEEPS_QUEUED_MESSAGES);
+        entry.is_counted = may_be_only_copy && is_only_copy;
+        let proven = entry.is_counted.then(|| entry.proven(settings));
         self.take(entry);
         proven
+    }
+
+    /// The first version is known: gives the earlier rows that are turns in this version.
+    pub(crate) fn decide(&mut self, version: Version, settings: Settings) -> Vec<ProvenRow> {
+        let is_only_copy = version < KEEPS_QUEUED_MESSAGES;
+        let undecided = self.taken.iter_mut().filter(|entry| entry.is_undecided);
+        let decided = undecided.map(|entry| {
+            entry.is_undecided = false;
+            entry.is_counted = is_only_copy;
+            entry.is_counted.then(|| entry.proven(settings))
+        });
+        decided.flatten().collect()
     }
 
     /// Takes out the entry that a row means: the same command, the same text, else the oldest.
@@ -190,7 +204,8 @@ impl QueueState {
         self.open.remove(index?)
     }
 
-    fn take(&mut self, entry: QueueEntry) {
+    fn take(&mut self, mut entry: QueueEntry) {
+        entry.rows = self.rows;
         if self.taken.len() >= MAX_ENTRIES {
             self.taken.pop_front();
         }
@@ -219,7 +234,58 @@ impl QueueState {
             was_queued: true,
             is_at_once: entry.is_at_once,
             is_counted: entry.is_counted,
+            is_next: entry.rows == self.rows,
         })
+    }
+
+    /// A row that joins the texts of several entries, one below the other, was delivered (4c).
+    pub(crate) fn deliver_joined(
+        &mut self,
+        text: &str,
+        hash: impl Fn(&str) -> TextHash,
+    ) -> Delivery {
+        let mut joined = Vec::new();
+        let mut rest = Some(text);
+        let entries = self.taken.iter().chain(&self.open).enumerate();
+        for (index, entry) in entries.filter(|(_, entry)| entry.lines > 0) {
+            let Some(all) = rest else { break };
+            let (beginning, behind) = split_lines(all, entry.lines);
+            if joined.is_empty() && behind.is_none() {
+                continue;
+            }
+            if entry.text.as_ref() == Some(&hash(beginning)) {
+                joined.push(index);
+                rest = behind;
+            }
+        }
+        if rest.is_some() || joined.len() < 2 {
+            return Delivery::default();
+        }
+        let taken = self.taken.len();
+        let mut delivery =
+            Delivery { was_queued: true, is_at_once: false, is_counted: true, is_next: true };
+        for index in joined.into_iter().rev() {
+            let entry = match index.checked_sub(taken) {
+                Some(index) => self.open.remove(index),
+                None => self.taken.remove(index),
+            };
+            if let Some(entry) = entry {
+                delivery.is_counted &= entry.is_counted;
+                delivery.is_next &= entry.rows == self.rows;
+            }
+        }
+        delivery
+    }
+
+    /// A person typed at an idle prompt: what waited was delivered first, so that whatever is still
+    /// open then was lost with its process or flushed in a way that left no row.
+    pub(crate) fn was_empty(&mut self, at: Option<Timestamp>) {
+        if self.taken.iter().any(|entry| !entry.is_counted) {
+            // One was just taken, and this may be it in other words.
+            return;
+        }
+        // What was queued while the row was still held back by a hook waits.
+        self.open.retain(|entry| entry.at.zip(at).is_some_and(|(queued, typed)| queued > typed));
     }
 
     /// A row of the conversation was passed; the agent's own ends what was being delivered.
@@ -240,4 +306,31 @@ impl QueueState {
             entry.is_machine = true;
         }
     }
+}
+
+impl QueueEntry {
+    /// The row that put it there, as a turn.
+    fn proven(&self, settings: Settings) -> ProvenRow {
+        let class = if self.is_image { Class::HumanImage } else { Class::HumanText };
+        ProvenRow {
+            start: self.start,
+            end: self.end,
+            identity: self.identity.clone(),
+            at: self.at,
+            text: self.text.clone(),
+            verdict: rules::verdict(class, "queued-message-removed", Evidence::Shape, settings),
+        }
+    }
+}
+
+fn lines(text: &str) -> u64 {
+    u64::try_from(text.split('\n').count()).unwrap_or(u64::MAX)
+}
+
+/// The first `count` lines, and what stands behind the line end after them, if there is one.
+fn split_lines(text: &str, count: u64) -> (&str, Option<&str>) {
+    let last = usize::try_from(count.saturating_sub(1)).unwrap_or(usize::MAX);
+    text.match_indices('\n')
+        .nth(last)
+        .map_or((text, None), |(at, _)| (text.get(..at).unwrap_or_default(), text.get(at + 1..)))
 }

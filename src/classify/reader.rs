@@ -73,7 +73,7 @@ impl Reader {
         let has_controls = bytes.iter().any(|byte| *byte < 0x20);
         let parse = |rest| Row::parse(rest, has_controls);
         let pieces = line::split(bytes, parse, |parsed| match parsed {
-            Parsed::Row(row) => row.kind.is_some_and(drift::is_known_type),
+            Parsed::Row(row) => row.is_complete() && row.kind.is_some_and(drift::is_known_type),
             Parsed::NoObject => false,
         });
         let is_whole = pieces.len() == 1 && mark == 0;
@@ -107,10 +107,15 @@ impl Reader {
         (start, end): (u64, u64),
         is_whole: bool,
     ) -> JudgedRow {
+        let was_known = self.version().is_some();
         if let Some(version) = row.version.filter(|_| is_conversation(row)) {
             self.state.version = Some(drift::plain(&version.beginning(256)));
         }
-        let version = self.state.version.as_deref().and_then(Version::parse);
+        let version = self.version();
+        let mut proves = match version {
+            Some(version) if !was_known => self.state.queue.decide(version, self.settings),
+            _ => Vec::new(),
+        };
         let at = row.timestamp.and_then(|time| date::parse(&time.text()));
         let uuid = row.uuid.map(RawStr::text);
         let compat = if is_whole { compat::turn(row, &self.key) } else { None };
@@ -123,18 +128,23 @@ impl Reader {
         if text.is_none() && (is_queue_row || can_be_delivered) {
             text = hash();
         }
-        let delivery = match &text {
+        let mut delivery = match &text {
             Some(text) if can_be_delivered && !is_queue_row => self.state.queue.deliver(text),
             _ => Delivery::default(),
         };
-        let context = Context {
-            text: said.as_deref(),
-            version,
-            was_queued: delivery.was_queued,
-            was_queued_by_program: delivery.is_at_once,
-            was_counted_in_queue: delivery.is_counted,
-        };
+        if let Some(said) = said.as_deref().filter(|_| can_be_delivered && row.is_kind("user"))
+            && !delivery.was_queued
+        {
+            let hash = |text: &str| self.key.text(&normalise(text));
+            delivery = self.state.queue.deliver_joined(said, hash);
+        }
+        let context = Context { text: said.as_deref(), version, delivery };
         let verdict = rules::judge(row, &context, self.settings);
+        let is_typed = row.is_kind("user")
+            && matches!(verdict.class, Class::HumanText | Class::HumanImage | Class::Suggestion);
+        if is_typed && !delivery.was_queued && text.is_some() {
+            self.state.queue.was_empty(at);
+        }
         if text.is_none() && verdict.human {
             text = hash();
         }
@@ -142,20 +152,11 @@ impl Reader {
         let is_countable = verdict.human || compat.is_some();
         let identity = (is_countable || is_queue_row)
             .then(|| Identity::of_row(&self.key, uuid.as_deref(), raw));
-        let proves = match &identity {
-            Some(identity) if is_queue_row => {
-                let found = QueueRow {
-                    row,
-                    start,
-                    end,
-                    identity: identity.clone(),
-                    at,
-                    text: text.clone(),
-                };
-                self.state.queue.operate(found, version, self.settings).into_iter().collect()
-            }
-            _ => Vec::new(),
-        };
+        if let Some(identity) = identity.as_ref().filter(|_| is_queue_row) {
+            let found =
+                QueueRow { row, start, end, identity: identity.clone(), at, text: text.clone() };
+            proves.extend(self.state.queue.operate(found, version, self.settings));
+        }
         self.pass(row, at, verdict.class);
         JudgedRow {
             start,
@@ -169,6 +170,11 @@ impl Reader {
             proves,
             drift: drift::names(row, self.state.version.as_deref()),
         }
+    }
+
+    /// The version that is known so far.
+    fn version(&self) -> Option<Version> {
+        self.state.version.as_deref().and_then(Version::parse)
     }
 
     /// Lets the queue know that a row of the conversation went by.

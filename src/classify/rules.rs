@@ -8,9 +8,10 @@
 //! Each rule names the situations that it is for, by the numbers that the names of the fixtures in
 //! `fixtures/rows` begin with. A new rule is one line in a table, one function, and a fixture.
 
+use super::queue::Delivery;
 use super::row::json::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};
-use super::version::{KNOWS_COMMANDS, MARKS_PROMPTS, MARKS_THINKING, Version};
+use super::version::{KNOWS_COMMANDS, MARKS_NOTICES, MARKS_PROMPTS, MARKS_THINKING, Version};
 use super::{Class, CountCommands, Evidence, Settings, Verdict, drift, shape};
 use Evidence::{Claimed, Default, FirstHand, Shape};
 
@@ -20,12 +21,8 @@ pub(crate) struct Context<'a> {
     pub(crate) text: Option<&'a str>,
     /// The version that wrote the row.
     pub(crate) version: Option<Version>,
-    /// Whether its text was just taken from the queue.
-    pub(crate) was_queued: bool,
-    /// Whether it went through the queue as a program's prompt does: in and out at once.
-    pub(crate) was_queued_by_program: bool,
-    /// Whether it was counted already, where it stood in the queue.
-    pub(crate) was_counted_in_queue: bool,
+    /// What it was in the queue.
+    pub(crate) delivery: Delivery,
 }
 
 impl Context<'_> {
@@ -51,7 +48,7 @@ const ROWS: [Rule; 9] = [
 ];
 
 /// User rows: first what the row says of itself, …
-const USER_FIELDS: [Rule; 24] = [
+const USER_FIELDS: [Rule; 25] = [
     ("replay", replay),
     ("words-in-tool-row", words_in_tool_row),
     ("dialog-answer", dialog_answer),
@@ -67,6 +64,8 @@ const USER_FIELDS: [Rule; 24] = [
     ("text-of-tool", text_of_tool),
     ("interrupted-message", interrupted_message),
     ("plan-content", plan_content),
+    ("delivered-after-removal", delivered_after_removal),
+    ("no-words", no_words),
     ("suggestion-accepted", suggestion_accepted),
     ("origin-human", origin_human),
     ("prompt-source-typed", prompt_source_typed),
@@ -75,7 +74,6 @@ const USER_FIELDS: [Rule; 24] = [
     ("row-source", row_source),
     ("turn-origin-human", turn_origin_human),
     ("sdk-entrypoint", sdk_entrypoint),
-    ("no-words", no_words),
 ];
 
 /// … then what its words look like, …
@@ -189,27 +187,40 @@ fn class_of_queued(
     context: &Context<'_>,
 ) -> (Class, Evidence) {
     let text = context.text();
-    if context.was_counted_in_queue {
+    if context.delivery.is_counted {
         return (Class::Copy, Shape);
     }
-    if let Some(mode) = attachment.command_mode.filter(|mode| !mode.is("prompt")) {
-        let class =
-            if mode.is("task-notification") { Class::TaskNotification } else { Class::State };
-        return (class, FirstHand);
+    let mode = attachment.command_mode;
+    if is(mode, "task-notification") {
+        return (Class::TaskNotification, FirstHand);
+    }
+    if mode.is_some_and(|mode| !mode.is("prompt") && drift::is_known_mode(mode)) {
+        return (Class::State, FirstHand);
     }
     if attachment.is_meta || row.is_meta {
         return (Class::Meta, FirstHand);
     }
-    if let Some(origin) = attachment.origin.or(row.origin) {
-        return class_of_origin(origin).map_or_else(
-            || (class_of_words(&attachment.prompt), claim(row)),
-            |class| (class, FirstHand),
-        );
+    if !has_words(&attachment.prompt) {
+        return (Class::Meta, Shape);
     }
-    if attachment.human_turn {
+    let class = attachment.origin.or(row.origin).map(class_of_origin);
+    let is_of_person = match class {
+        Some(None) => true,
+        Some(Some(Class::Unknown)) | None => attachment.human_turn,
+        Some(Some(_)) => false,
+    };
+    if is_of_person {
         return (class_of_words(&attachment.prompt), claim(row));
     }
-    if let Some(class) = class_of_program_text(text) {
+    if let Some(Some(class)) = class {
+        return (class, FirstHand);
+    }
+    if mode.is_some_and(|mode| !mode.is("prompt")) {
+        return (Class::State, FirstHand);
+    }
+    // Echoes are no prompts: with a prompt's mode the tag was typed (28).
+    let class = if mode.is_some() { class_of_message(text) } else { class_of_program_text(text) };
+    if let Some(class) = class {
         return (class, Shape);
     }
     if is_sdk_entrypoint(row) {
@@ -269,7 +280,10 @@ fn compact_summary(row: &Row<'_>, _: &Context<'_>) -> Found {
 
 /// 17, 18, 21, 29.
 fn origin_of_program(row: &Row<'_>, _: &Context<'_>) -> Found {
-    row.origin.and_then(class_of_origin).map(|class| (class, FirstHand))
+    let class = row.origin.and_then(class_of_origin)?;
+    // An origin that says nothing gives way to another field that says a person.
+    let is_typed = is_prompt_typed(row) || is(row.turn_origin, "human");
+    when(class != Class::Unknown || !is_typed, class, FirstHand)
 }
 
 /// 17, 18, 21.
@@ -298,7 +312,7 @@ fn is_meta(row: &Row<'_>, context: &Context<'_>) -> Found {
     let class = match context.text() {
         "Continue from where you left off." => Class::AutoContinue,
         text if shape::echo(text) == Some(Class::Hook) => Class::Hook,
-        _ if context.was_queued => Class::Scheduled,
+        _ if context.delivery.was_queued => Class::Scheduled,
         _ => Class::Meta,
     };
     when(row.is_meta, class, FirstHand)
@@ -332,6 +346,12 @@ fn plan_content(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(row.has_plan, Class::AcceptedPlan, FirstHand)
 }
 
+/// 4a, before 2.1.97: the message was removed from the queue and counted there, and directly behind
+/// the removal stands the row that delivers it.
+fn delivered_after_removal(_: &Row<'_>, context: &Context<'_>) -> Found {
+    when(context.delivery.is_counted && context.delivery.is_next, Class::Copy, Shape)
+}
+
 /// 2: the words are not the person's, the decision to send them is.
 fn suggestion_accepted(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(is(row.prompt_source, "suggestion_accepted"), Class::Suggestion, FirstHand)
@@ -351,8 +371,7 @@ fn origin_human(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 1b, 3, 6, before origins were written.
 fn prompt_source_typed(row: &Row<'_>, _: &Context<'_>) -> Found {
-    let is_typed = is(row.prompt_source, "typed") || is(row.prompt_source, "queued");
-    when(is_typed, class_of_words(&row.message.content), FirstHand)
+    when(is_prompt_typed(row), class_of_words(&row.message.content), FirstHand)
 }
 
 /// 17, 21.
@@ -366,9 +385,9 @@ fn turn_origin_sdk(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(is(row.turn_origin, "sdk"), Class::SdkPrompt, FirstHand)
 }
 
-/// 9, 10, 13, 17: a row that names its writer is not a person's.
+/// 9, 10, 13, 17: a row that names a writer that is known is not a person's.
 fn row_source(row: &Row<'_>, context: &Context<'_>) -> Found {
-    row.source?;
+    row.source.filter(|source| drift::is_known_source(*source))?;
     let text = context.text();
     let class = if shape::is_interrupt(text) {
         Class::Interrupt
@@ -389,11 +408,10 @@ fn sdk_entrypoint(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(is_sdk_entrypoint(row), Class::SdkPrompt, FirstHand)
 }
 
+/// Whoever it may come from.
 fn no_words(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let is_said = row.message.content.has_image()
-        || row.message.content.candidates().iter().any(|text| !text.text().trim().is_empty());
     let class = if context.text.is_some() { Class::Meta } else { Class::Unknown };
-    when(!is_said, class, Shape)
+    when(!has_words(&row.message.content), class, Shape)
 }
 
 // User rows: what the words look like.
@@ -404,9 +422,15 @@ fn echo_tag(row: &Row<'_>, context: &Context<'_>) -> Found {
     when(!has_prompt_mark(row), class, Shape)
 }
 
-/// 17 in versions that say nothing.
-fn notice_tag(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(shape::is_notice(context.text()), Class::TaskNotification, Shape)
+/// 17 in versions that say nothing; 28: later a prompt's mark and words behind the notice say that
+/// a person put it there.
+fn notice_tag(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let marks = context.version.is_some_and(|version| version >= MARKS_NOTICES);
+    let is_typed = marks
+        && row.has_permission_mode
+        && row.origin.is_none()
+        && shape::has_words_behind_notice(context.text());
+    when(!is_typed && shape::is_notice(context.text()), Class::TaskNotification, Shape)
 }
 
 /// 21.
@@ -429,8 +453,10 @@ fn unknown_command(row: &Row<'_>, context: &Context<'_>) -> Found {
 }
 
 /// The gateway's own prompts, in versions without an entrypoint.
-fn openclaw_prompt(_: &Row<'_>, context: &Context<'_>) -> Found {
-    when(shape::is_prompt_of_openclaw(context.text()), Class::SdkPrompt, Shape)
+fn openclaw_prompt(row: &Row<'_>, context: &Context<'_>) -> Found {
+    // The gateway's prompts come the way of the SDK: at a terminal its mark was typed (28).
+    let is_typed = is(row.entrypoint, "cli") && shape::is_inter_session(context.text());
+    when(!is_typed && shape::is_prompt_of_openclaw(context.text()), Class::SdkPrompt, Shape)
 }
 
 // User rows: version and neighbours.
@@ -444,7 +470,9 @@ fn compact_call(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 23, before entrypoints were written.
 fn queued_by_program(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let is_so = row.entrypoint.is_none() && context.was_queued_by_program;
+    // Where prompts carry a thinking level, a program's does not.
+    let is_bare = row.entrypoint.is_none() && !row.has_thinking_metadata;
+    let is_so = is_bare && context.delivery.is_at_once;
     when(is_so, Class::SdkPrompt, Shape)
 }
 
@@ -496,6 +524,11 @@ fn class_of_origin(origin: Origin<'_>) -> Option<Class> {
 
 /// The class of a program's text by its beginning.
 fn class_of_program_text(text: &str) -> Option<Class> {
+    class_of_message(text).or_else(|| shape::echo(text))
+}
+
+/// The class of what a program sends as a prompt, by its beginning.
+fn class_of_message(text: &str) -> Option<Class> {
     if shape::is_notice(text) {
         return Some(Class::TaskNotification);
     }
@@ -505,7 +538,17 @@ fn class_of_program_text(text: &str) -> Option<Class> {
     if shape::is_prompt_of_openclaw(text) {
         return Some(Class::SdkPrompt);
     }
-    shape::echo(text)
+    None
+}
+
+/// Whether anything was said, in words or in images.
+fn has_words(content: &Content<'_>) -> bool {
+    content.has_image() || content.candidates().iter().any(|text| !text.text().trim().is_empty())
+}
+
+/// Whether the row says that its prompt was typed.
+fn is_prompt_typed(row: &Row<'_>) -> bool {
+    is(row.prompt_source, "typed") || is(row.prompt_source, "queued")
 }
 
 /// A person's words, or images without any.

@@ -78,14 +78,39 @@ pub(crate) fn is_notice(text: &str) -> bool {
     })
 }
 
-/// Another agent's message, with or without the sentence before it.
+/// Whether words stand behind the closing tag of a notice.
+pub(crate) fn has_words_behind_notice(text: &str) -> bool {
+    NOTICES.iter().filter_map(|tag| behind_closing_tag(text, tag)).any(|words| {
+        let words = words.trim();
+        !words.is_empty() && !is_notice(words)
+    })
+}
+
+/// What stands behind the last closing tag of this opening one, which the text begins with.
+fn behind_closing_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let name = tag.trim_matches(['<', '>']);
+    let inside = text.strip_prefix(tag)?;
+    inside.rsplit_once(&format!("</{name}>")).map(|(_, behind)| behind)
+}
+
+/// Another agent's message, with or without the sentence before it. Programs name the sender in an
+/// attribute and close the tag; whoever quotes a tag by hand does not.
 pub(crate) fn is_message_of_agent(text: &str) -> bool {
     let text = text.strip_prefix(PREAMBLE).map_or(text, str::trim_start);
     MESSAGES.iter().any(|tag| {
         text.strip_prefix(tag).is_some_and(|behind| {
-            let attributes = behind.split('>').next().unwrap_or_default();
-            behind.starts_with('>')
-                || attributes.starts_with(char::is_whitespace) && attributes.contains('=')
+            let (attributes, _) = behind.split_once('>').unwrap_or_default();
+            has_attribute(attributes) && behind_closing_tag(text, tag).is_some()
+        })
+    })
+}
+
+/// Whether this is what stands behind a tag's name: blanks and at least `name="value"`.
+fn has_attribute(attributes: &str) -> bool {
+    attributes.strip_prefix(char::is_whitespace).is_some_and(|first| {
+        first.trim_start().split_once("=\"").is_some_and(|(name, value)| {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+            !name.is_empty() && name.chars().all(is_name) && value.contains('"')
         })
     })
 }
@@ -101,9 +126,14 @@ pub(crate) fn is_unknown_command(text: &str) -> bool {
         .is_some_and(|name| !name.is_empty() && !name.contains(char::is_whitespace))
 }
 
+/// A text that one session of the gateway sent to another.
+pub(crate) fn is_inter_session(text: &str) -> bool {
+    text.starts_with(INTER_SESSION)
+}
+
 /// A prompt of the gateway itself.
 pub(crate) fn is_prompt_of_openclaw(text: &str) -> bool {
-    text.starts_with(INTER_SESSION) || text.starts_with(RESEED)
+    is_inter_session(text) || text.starts_with(RESEED)
 }
 
 /// A call of the built-in command for compaction.

@@ -10,6 +10,9 @@ pub(crate) const KEEPS_QUEUED_MESSAGES: Version = Version(2, 1, 97);
 /// From here each prompt carries its permission mode, and no echo of a command does.
 pub(crate) const MARKS_PROMPTS: Version = Version(2, 1, 17);
 
+/// From here each notice names its origin.
+pub(crate) const MARKS_NOTICES: Version = Version(2, 1, 90);
+
 /// From here the line for a command that is not known is no user row any more.
 pub(crate) const KNOWS_COMMANDS: Version = Version(2, 1, 0);
 

@@ -75,21 +75,18 @@ pub(crate) enum Piece<T> {
     },
 }
 
-/// Places on a line where a row is looked for behind a torn one. The first nearly always is one.
-const MAX_ATTEMPTS: usize = 64;
-
 /// Pieces of a line: more are not told apart, so that a line of empty objects costs no memory.
 const MAX_PIECES: usize = 1024;
 
 /// Splits a line into its values and what is none. `parse` reads the first value of some bytes and
-/// says where it ended; `is_row` says whether a value found behind a torn one is a row, not just an
-/// object from the inside of the torn one.
+/// says where it ended; `is_row` says whether a value found behind a torn one has what only a whole
+/// row has, and is not just an object from the inside of the torn one.
 pub(crate) fn split<'a, T>(
     bytes: &'a [u8],
     parse: impl Fn(&'a [u8]) -> Result<(T, usize), Fail>,
     is_row: impl Fn(&T) -> bool,
 ) -> Vec<Piece<T>> {
-    let mut search = Search { bytes, parse, is_row, attempts: MAX_ATTEMPTS };
+    let search = Search { bytes, parse, is_row };
     let mut pieces = Vec::with_capacity(1);
     let mut at = skip_space(bytes, 0);
     while at < bytes.len() {
@@ -124,12 +121,11 @@ pub(crate) fn split<'a, T>(
     pieces
 }
 
-/// The search for whole rows behind torn ones, with what it may cost on this line.
+/// The search for whole rows behind torn ones.
 struct Search<'a, P, R> {
     bytes: &'a [u8],
     parse: P,
     is_row: R,
-    attempts: usize,
 }
 
 impl<'a, T, P, R> Search<'a, P, R>
@@ -137,29 +133,100 @@ where
     P: Fn(&'a [u8]) -> Result<(T, usize), Fail>,
     R: Fn(&T) -> bool,
 {
-    /// The first whole row behind a torn one that begins at `torn`.
-    fn row_behind(&mut self, torn: usize, fail: Fail) -> Option<(usize, T, usize)> {
-        // A row that was cut inside a string takes the next row's first quote for its end, and
-        // fails just behind it. So the likely place is the last one before the failure.
-        let failed = (torn + fail.at + 2).min(self.bytes.len());
-        let near = self.bytes.get(torn + 1..failed).unwrap_or_default();
-        let likely = memmem::rfind(near, b"{\"").map(|at| torn + 1 + at).filter(|_| !fail.ended);
-        let behind = self.bytes.get(torn + 1..).unwrap_or_default();
-        let all = memmem::find_iter(behind, b"{\"").map(|at| torn + 1 + at);
-        likely.into_iter().chain(all).take(self.attempts).find_map(|start| {
-            self.attempts -= 1;
-            self.row_at(start).map(|(value, end)| (start, value, end))
-        })
+    /// The first whole row behind a torn one that begins at `torn`. A place that is no whole row is
+    /// the next torn one: each is read up to where it fails, and the next begins near there, so
+    /// that no byte is read more than a few times.
+    fn row_behind(&self, mut torn: usize, mut fail: Fail) -> Option<(usize, T, usize)> {
+        loop {
+            let failed = torn + fail.at;
+            // A row that was cut before a value takes the next row for that value, and fails behind.
+            let last = last_object(self.bytes.get(torn..failed).unwrap_or_default());
+            if let Some((value, end)) = last.and_then(|at| self.row_at(torn + at)) {
+                return last.map(|at| (torn + at, value, end));
+            }
+            if fail.ended {
+                return None;
+            }
+            // A row that was cut inside a string takes the next row's first quote for its end, and
+            // fails just behind it. So the likely place is the last one before the failure.
+            let near = self.bytes.get(torn + 1..self.bytes.len().min(failed + 2))?;
+            let likely = memmem::rfind(near, OPENING).map(|at| torn + 1 + at);
+            let mut start = likely.or_else(|| self.opening(failed + 1))?;
+            loop {
+                match (self.parse)(self.bytes.get(start..)?) {
+                    Ok((value, length)) if self.is_whole_row(&value, start + length) => {
+                        return Some((start, value, start + length));
+                    }
+                    Ok((_, length)) => start = self.opening(start + length)?,
+                    Err(next) if start + next.at > failed => {
+                        (torn, fail) = (start, next);
+                        break;
+                    }
+                    Err(_) => start = self.opening(failed + 1)?,
+                }
+            }
+        }
     }
 
-    /// The row that begins here: it must reach to the end of the line or to another object, since
-    /// objects inside a torn row do not.
     fn row_at(&self, start: usize) -> Option<(T, usize)> {
         let (value, length) = (self.parse)(self.bytes.get(start..)?).ok()?;
-        let end = start + length;
-        let is_followed = matches!(self.bytes.get(skip_space(self.bytes, end)), None | Some(b'{'));
-        (is_followed && (self.is_row)(&value)).then_some((value, end))
+        self.is_whole_row(&value, start + length).then_some((value, start + length))
     }
+
+    /// A whole row reaches to the end of the line or to another object; nearly all objects inside a
+    /// torn row do not.
+    fn is_whole_row(&self, value: &T, end: usize) -> bool {
+        let next = self.bytes.get(skip_space(self.bytes, end));
+        matches!(next, None | Some(b'{')) && (self.is_row)(value)
+    }
+
+    /// The next place from here where an object with members begins.
+    fn opening(&self, from: usize) -> Option<usize> {
+        memmem::find(self.bytes.get(from..)?, OPENING).map(|at| from + at)
+    }
+}
+
+/// What an object with members begins with, as programs write it.
+const OPENING: &[u8] = b"{\"";
+
+/// Where the object begins that ends at the end of `bytes`, which are the beginning of a value.
+fn last_object(bytes: &[u8]) -> Option<usize> {
+    bytes.trim_ascii_end().last().filter(|byte| **byte == b'}')?;
+    // The last place where the depth rose above what is open at the end.
+    let open = braces(bytes).last().map(|(_, depth)| depth)?;
+    let mut before = 0;
+    let mut start = None;
+    for (at, depth) in braces(bytes) {
+        if before == open && depth > open {
+            start = Some(at);
+        }
+        before = depth;
+    }
+    start
+}
+
+/// The braces outside strings, each with how many are open behind it.
+fn braces(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    bytes.iter().enumerate().filter_map(move |(at, byte)| {
+        if in_string {
+            if is_escaped {
+                is_escaped = false;
+            } else if *byte == b'\\' {
+                is_escaped = true;
+            } else if *byte == b'"' {
+                in_string = false;
+            }
+            return None;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => return None,
+        }
+        (!in_string).then_some((at, depth))
+    })
 }
 
 fn categorise(bytes: &[u8], fail: Fail) -> SkipCategory {

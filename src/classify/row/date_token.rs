@@ -36,6 +36,8 @@ pub(super) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a str) -> Self {
+        // V8 marks the end of the text by a zero, and takes a zero in the text for its end.
+        let text = text.split('\0').next().unwrap_or_default();
         Self { chars: text.chars(), peeked: None }
     }
 
@@ -80,13 +82,13 @@ impl<'a> Tokens<'a> {
             self.parentheses();
             return Token::Other;
         }
-        if first >= 'A' && !is_js_space(first) {
+        if first >= 'A' && !is_space(first) {
             return Token::Word(self.word());
         }
         self.chars = ahead;
         match first {
             ':' | '-' | '+' | '.' | ')' => Token::Symbol(first),
-            _ if is_js_space(first) => Token::Space,
+            _ if is_space(first) => Token::Space,
             _ => Token::Other,
         }
     }
@@ -124,7 +126,7 @@ impl<'a> Tokens<'a> {
     fn word(&mut self) -> Word {
         let (mut prefix, mut length) = (String::new(), 0);
         while let Some(c) = self.chars.clone().next() {
-            if c < 'A' || is_js_space(c) {
+            if c < 'A' || is_space(c) {
                 break;
             }
             self.chars.next();
@@ -153,4 +155,9 @@ impl<'a> Tokens<'a> {
             _ => Word::Unknown,
         }
     }
+}
+
+/// White space here: the two line ends of Unicode are not, other than elsewhere in JavaScript.
+fn is_space(c: char) -> bool {
+    is_js_space(c) && !matches!(c, '\u{2028}' | '\u{2029}')
 }

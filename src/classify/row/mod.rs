@@ -27,6 +27,8 @@ pub(crate) struct Row<'a> {
     pub(crate) subtype: Option<RawStr<'a>>,
     pub(crate) uuid: Option<RawStr<'a>>,
     pub(crate) timestamp: Option<RawStr<'a>>,
+    pub(crate) has_session: bool,
+    pub(crate) has_parent: bool,
     pub(crate) version: Option<RawStr<'a>>,
     pub(crate) entrypoint: Option<RawStr<'a>>,
     pub(crate) message: Message<'a>,
@@ -231,6 +233,8 @@ impl<'a> Row<'a> {
             b"subtype" => self.subtype = cursor.string_or_skip()?,
             b"uuid" => self.uuid = cursor.string_or_skip()?,
             b"timestamp" => self.timestamp = cursor.string_or_skip()?,
+            b"sessionId" => self.has_session = cursor.presence()?,
+            b"parentUuid" => self.has_parent = cursor.presence()?,
             b"version" => self.version = cursor.string_or_skip()?,
             b"entrypoint" => self.entrypoint = cursor.string_or_skip()?,
             b"message" => self.message = read_message(cursor)?,
@@ -280,6 +284,12 @@ impl<'a> Row<'a> {
         })?;
         self.has_answers = has_answers;
         Ok(())
+    }
+
+    /// Whether it has what stands in whole rows, and not in objects inside of them that may look
+    /// like rows otherwise.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.has_session && (self.uuid.is_some() || self.timestamp.is_some() || self.has_parent)
     }
 
     /// Whether this is the row's type.
