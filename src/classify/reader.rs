@@ -12,7 +12,7 @@ use super::version::Version;
 use super::{Class, Evidence, JudgedRow, Settings, Verdict, compat, drift};
 use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, TextHash, Timestamp, is_plain_id};
-use crate::scan::line::{self, Line, Piece, Skipped};
+use crate::scan::line::{self, Line, Piece, Place, Skipped};
 use serde::{Deserialize, Serialize};
 
 /// What must be remembered of the rows of a source that were read.
@@ -72,8 +72,14 @@ impl Reader {
             |at: usize| line.start.saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX));
         let has_controls = bytes.iter().any(|byte| *byte < 0x20);
         let parse = |rest| Row::parse(rest, has_controls);
-        let pieces = line::split(bytes, parse, |parsed| match parsed {
-            Parsed::Row(row) => row.is_complete() && row.kind.is_some_and(drift::is_known_type),
+        let pieces = line::split(bytes, parse, |parsed, place| match parsed {
+            Parsed::Row(row) => {
+                let is_row = match place {
+                    Place::BehindTear => row.is_identified(),
+                    Place::AsValue => row.is_complete(),
+                };
+                is_row && row.kind.is_some_and(drift::is_known_type)
+            }
             Parsed::NoObject => false,
         });
         let is_whole = pieces.len() == 1 && mark == 0;

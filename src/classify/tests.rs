@@ -313,7 +313,7 @@ fn a_hostile_line_is_read_a_few_times_only() {
             read.set(read.get() + parsed.as_ref().map_or_else(|fail| fail.at, |(_, end)| *end));
             parsed
         };
-        crate::scan::line::split(line.as_bytes(), parse, |_| false);
+        crate::scan::line::split(line.as_bytes(), parse, |_, _| false);
         assert!(read.get() <= 4 * line.len(), "{} of {}", read.get(), line.len());
         assert!(rows(line.as_bytes()).iter().all(|row| !row.verdict.human));
     }

@@ -79,12 +79,11 @@ pub(crate) enum Piece<T> {
 const MAX_PIECES: usize = 1024;
 
 /// Splits a line into its values and what is none. `parse` reads the first value of some bytes and
-/// says where it ended; `is_row` says whether a value found behind a torn one has what only a whole
-/// row has, and is not just an object from the inside of the torn one.
+/// says where it ended; `is_row` says whether a value found behind a torn one is a row.
 pub(crate) fn split<'a, T>(
     bytes: &'a [u8],
     parse: impl Fn(&'a [u8]) -> Result<(T, usize), Fail>,
-    is_row: impl Fn(&T) -> bool,
+    is_row: impl Fn(&T, Place) -> bool,
 ) -> Vec<Piece<T>> {
     let search = Search { bytes, parse, is_row };
     let mut pieces = Vec::with_capacity(1);
@@ -121,6 +120,15 @@ pub(crate) fn split<'a, T>(
     pieces
 }
 
+/// Where an object stands that may be a row behind a torn one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Behind the place where the torn row stops making sense.
+    BehindTear,
+    /// Where the torn row could have a value, so that it may be a part of it.
+    AsValue,
+}
+
 /// The search for whole rows behind torn ones.
 struct Search<'a, P, R> {
     bytes: &'a [u8],
@@ -131,7 +139,7 @@ struct Search<'a, P, R> {
 impl<'a, T, P, R> Search<'a, P, R>
 where
     P: Fn(&'a [u8]) -> Result<(T, usize), Fail>,
-    R: Fn(&T) -> bool,
+    R: Fn(&T, Place) -> bool,
 {
     /// The first whole row behind a torn one that begins at `torn`. A place that is no whole row is
     /// the next torn one: each is read up to where it fails, and the next begins near there, so
@@ -154,7 +162,9 @@ where
             let mut start = likely.or_else(|| self.opening(failed + 1))?;
             loop {
                 match (self.parse)(self.bytes.get(start..)?) {
-                    Ok((value, length)) if self.is_whole_row(&value, start + length) => {
+                    Ok((value, length))
+                        if self.is_whole_row(&value, start + length, Place::BehindTear) =>
+                    {
                         return Some((start, value, start + length));
                     }
                     Ok((_, length)) => start = self.opening(start + length)?,
@@ -170,14 +180,14 @@ where
 
     fn row_at(&self, start: usize) -> Option<(T, usize)> {
         let (value, length) = (self.parse)(self.bytes.get(start..)?).ok()?;
-        self.is_whole_row(&value, start + length).then_some((value, start + length))
+        self.is_whole_row(&value, start + length, Place::AsValue).then_some((value, start + length))
     }
 
     /// A whole row reaches to the end of the line or to another object; nearly all objects inside a
     /// torn row do not.
-    fn is_whole_row(&self, value: &T, end: usize) -> bool {
+    fn is_whole_row(&self, value: &T, end: usize, place: Place) -> bool {
         let next = self.bytes.get(skip_space(self.bytes, end));
-        matches!(next, None | Some(b'{')) && (self.is_row)(value)
+        matches!(next, None | Some(b'{')) && (self.is_row)(value, place)
     }
 
     /// The next place from here where an object with members begins.

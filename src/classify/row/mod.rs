@@ -286,6 +286,11 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
+    /// Whether it has a name and a time, as rows have that could count.
+    pub(crate) const fn is_identified(&self) -> bool {
+        self.timestamp.is_some() && (self.uuid.is_some() || self.has_parent || self.has_session)
+    }
+
     /// Whether it has what stands in whole rows, and not in objects inside of them that may look
     /// like rows otherwise.
     pub(crate) const fn is_complete(&self) -> bool {
