@@ -61,6 +61,7 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
         key: &key,
         classify: classify_settings(&context.loaded.settings),
         scan_window: context.loaded.settings.scan_window,
+        seen: log.last_sequence_ever()?,
         now: SystemClock.now(),
     };
     let mut adopted = Vec::new();
@@ -121,10 +122,9 @@ fn adopt(
             sighting.take(journal, &new.made_at(sighting.now), file.as_ref())?;
         }
         Some(old) => {
-            let elsewhere = old.path().filter(|path| *path != session.path);
-            if let Some(path) = elsewhere.filter(|path| disk.open(path).is_ok()) {
+            if let Some(path) = old.path().filter(|path| *path != session.path) {
                 return Err(Error::Failed(format!(
-                    "session {} is followed at {}, which is still there; to follow {} instead, unlink the session first",
+                    "session {} is followed at {} (a file that moved is found by itself); to follow {} instead, unlink the session first",
                     session.thread_id,
                     path.display(),
                     session.path.display(),

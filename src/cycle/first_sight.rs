@@ -4,7 +4,7 @@ use super::Failure;
 use crate::classify::{Reader, ReaderState, Settings as ClassifySettings};
 use crate::disk::Transcript;
 use crate::error::{Error, Result};
-use crate::ids::{Generation, HashKey, Identity, Timestamp};
+use crate::ids::{Generation, HashKey, Identity, Sequence, Timestamp};
 use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::Link;
 use crate::probe;
@@ -35,6 +35,8 @@ pub struct Sighting<'a> {
     pub classify: ClassifySettings,
     /// Bytes that are read at a time.
     pub scan_window: u64,
+    /// Events up to this sequence cannot be about rows behind the marker.
+    pub seen: Sequence,
     /// The time.
     pub now: Timestamp,
 }
@@ -60,6 +62,8 @@ impl Sighting<'_> {
         // A link without a marker is followed from its end: what stands there is history.
         let marker = link.marker().unwrap_or(stat.size);
         let mut cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
+        cursor.seen = self.seen;
+        cursor.history_end = marker;
         cursor.sighted_at = Some(self.now);
         cursor.modified_at = Some(stat.modified);
         let mut past = Past::default();
@@ -88,20 +92,22 @@ impl Sighting<'_> {
         loop {
             let from = row_start(file, position.saturating_sub(reach))?;
             let mut reader = Reader::new(self.key, self.classify, ReaderState::default());
-            let mut first_at = None;
             let mut last_at = None;
+            let mut newest = None;
             let mut last_uuid = None;
             let mut timed = Vec::new();
+            let mut rows = Vec::new();
             let mut next = from;
             while next < position {
                 let window = Window::read(file, next, position, self.scan_window)?;
                 for line in window.lines() {
                     for row in reader.read_line(&line).rows {
-                        first_at = first_at.or(row.at);
+                        newest = newest.max(row.at);
                         last_at = row.at.or(last_at);
                         last_uuid = row.uuid.or(last_uuid);
                         let countable = row.verdict.human || row.compat.is_some();
                         timed.extend(row.identity.filter(|_| countable).map(|id| (last_at, id)));
+                        rows.push((row.start, row.at));
                         timed.extend(row.proves.into_iter().map(|row| (row.at, row.identity)));
                     }
                 }
@@ -112,11 +118,15 @@ impl Sighting<'_> {
             }
             // A clock that ran ahead must not make new rows history.
             let floor = last_at.map(|at| at.min(self.now).plus_ms(-FLOOR_MARGIN_MS));
-            let reached =
-                from == 0 || first_at.zip(floor).is_some_and(|(first, floor)| first < floor);
+            // Reached where the first half of what was read has no row above the floor: times do not
+            // always grow from row to row.
+            let is_above = |at: Option<Timestamp>| floor.zip(at).is_some_and(|(f, at)| at >= f);
+            let first_above = rows.iter().find(|(_, at)| is_above(*at)).map_or(position, |t| t.0);
+            let reached = from == 0 || first_above > from + (position - from) / 2;
             if reached || reach >= LOOK_BACK_LIMIT {
-                // Rows that were not learned must be below the floor.
-                let floor = if reached { floor } else { floor.max(first_at) };
+                // Rows that were not learned must be below the floor, in whatever order they are.
+                let floor =
+                    if reached { floor } else { newest.map(|at: Timestamp| at.min(self.now)) };
                 let above =
                     |at: Option<Timestamp>| floor.zip(at).is_none_or(|(floor, at)| at >= floor);
                 let identities =

@@ -114,34 +114,37 @@ impl<'a> Cycle<'a> {
 
     /// Forgets what the journal holds of links that are no more.
     fn forget_old_links(&mut self) -> Result<()> {
-        let last = self.log.last_sequence_ever()?;
         let links: HashSet<LinkId> =
             self.log.links(LinkFilter::All)?.into_iter().map(|link| link.id).collect();
         for (row, id) in self.journal.links()? {
             if !links.contains(&id) {
-                self.tell_if_restored(&id, self.journal.seen(row)?, last);
+                self.has_lost(&id, self.journal.last_event(row)?)?;
                 self.journal.forget_link(row)?;
             }
         }
         Ok(())
     }
 
-    /// Says so where the journal knows of events that the signal log never had.
-    fn tell_if_restored(&self, id: &LinkId, known: Sequence, last: Sequence) -> bool {
-        let session = &id.session_key;
-        if known > last {
-            self.observer.observe(&Fact::LogRestored { session, known, last });
+    /// Whether the signal log lost an event that we had recorded, and says so.
+    fn has_lost(&self, id: &LinkId, event: Sequence) -> Result<bool> {
+        let lost = event > Sequence::default() && self.log.has_lost(id, event)?;
+        if lost {
+            self.observer.observe(&Fact::LogRestored { session: &id.session_key, event });
         }
-        known > last
+        Ok(lost)
     }
 
-    fn sighting(&self) -> Sighting<'a> {
-        Sighting {
+    fn sighting(&self, link: &Link) -> Result<Sighting<'a>> {
+        // Where nobody has read yet, no event can be about rows behind the marker.
+        let is_new = link.last_scanned_at.is_none();
+        let seen = if is_new { self.log.last_sequence_ever()? } else { Sequence::default() };
+        Ok(Sighting {
+            seen,
             key: self.key,
             classify: self.rules.classify,
             scan_window: self.rules.scan_window,
             now: self.clock.now(),
-        }
+        })
     }
 
     /// One pass over a source, as its link stands now.
@@ -213,8 +216,7 @@ impl<'a> Cycle<'a> {
         // Unlinked and adopted again: what happened in between is not ours to count. A signal log
         // that was restored: what it lost is to be recorded again, from its own marker.
         let is_other = cursor.linked_at != link.created_at;
-        let last = self.log.last_sequence_ever()?;
-        if is_other || self.tell_if_restored(&link.id, cursor.seen, last) {
+        if is_other || self.has_lost(&link.id, cursor.last_event)? {
             self.journal.forget_link(source.link)?;
             return Ok(None);
         }

@@ -41,7 +41,7 @@ impl Cycle<'_> {
                     let session = &link.id.session_key;
                     self.observer.observe(&Fact::JournalLost { session });
                 }
-                self.sighting().begin(self.journal, link, file)?
+                self.sighting(link)?.begin(self.journal, link, file)?
             }
         };
         if cursor.misses > 0 {
@@ -62,11 +62,11 @@ impl Cycle<'_> {
                 killpoint::pass(KillPoint::GenerationCommitted);
             }
         }
-        report.outcome = match cursor.reading_again {
-            Some(_) => Outcome::Rewritten,
-            None if report.outcome == Outcome::Rewritten => Outcome::Rewritten,
-            None => Outcome::Read,
-        };
+        if cursor.position == 0 && cursor.reading_again.is_some() {
+            report.outcome = Outcome::Rewritten;
+        } else if report.outcome != Outcome::Rewritten {
+            report.outcome = Outcome::Read;
+        }
         let Some(scan) = self.scan(link, path, file, stat, source, &cursor, report)? else {
             report.outcome = Outcome::Changing;
             return Ok(Progress::Done);
@@ -138,9 +138,7 @@ impl Cycle<'_> {
         let Some(mark) = mark.filter(|_| unchanged_before) else {
             return Ok(None);
         };
-        let still_again = cursor
-            .reading_again
-            .filter(|until| window.rest == Rest::Oversized && window.to < *until);
+        let still_again = cursor.reading_again.filter(|until| window.to < *until);
         let at_end = matches!(window.rest, Rest::Nothing | Rest::Partial);
         let after = SourceCursor {
             position: window.to,
@@ -199,7 +197,7 @@ fn begin_again(cursor: &SourceCursor, stat: &FileStat) -> Result<SourceCursor> {
         position: 0,
         mark: None,
         settled: None,
-        reading_again: Some(stat.size),
+        reading_again: Some(stat.size.max(cursor.history_end)),
         reader: crate::classify::ReaderState::default(),
         ..cursor.clone()
     })

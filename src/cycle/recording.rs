@@ -85,7 +85,7 @@ impl Cycle<'_> {
         if recorded.unplaced > 0 {
             self.observer.observe(&Fact::Unplaced { session, events: recorded.unplaced });
         }
-        self.journal.apply(source, intent, recorded.newest_seen)?;
+        self.journal.apply(source, intent, recorded.newest_seen, recorded.sequence)?;
         killpoint::pass(KillPoint::IntentApplied);
         Ok(Some(recorded))
     }

@@ -334,6 +334,64 @@ fn history_that_was_not_read_back_stays_history() {
 }
 
 #[test]
+fn a_rewrite_that_is_seen_in_two_steps_brings_back_no_history() {
+    for (at_first, point) in [(0, None), (20, None), (20, Some(KillPoint::GenerationCommitted))] {
+        let mut world = World::new();
+        let mut history = Vec::new();
+        for _ in 0..40 {
+            world.clock.0.set(world.clock.0.get() + 100_000);
+            history.push(world.typed());
+        }
+        world.disk.append(PATH, history.concat().as_bytes());
+        world.adopt(false);
+        world.cycle();
+        world.disk.rewrite(PATH, history[..at_first].concat().as_bytes());
+        world.cycle_until(point);
+        let rows = history.concat() + &world.typed();
+        world.disk.rewrite(PATH, rows.as_bytes());
+        world.cycle();
+        world.cycle();
+        assert_eq!(world.turns(), 1, "{at_first} {point:?}");
+    }
+}
+
+#[test]
+fn history_in_no_order_of_time_stays_history() {
+    let mut world = World::new();
+    let mut history = Vec::new();
+    for n in 0..60_i64 {
+        // Jumps about within a day; a step of 37 comes by every hour of it.
+        world.clock.0.set(START + (n * 37 % 60) * 1_440_000);
+        history.push(world.unmarked(&"x".repeat(60_000)));
+    }
+    world.clock.0.set(START + 90_000_000);
+    world.disk.append(PATH, history.concat().as_bytes());
+    world.adopt(false);
+    world.cycle();
+    let rows = history[5..].concat() + &world.typed();
+    world.disk.replace(PATH, rows.as_bytes());
+    assert_eq!(world.outcome(), Outcome::Rewritten);
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn a_file_of_which_nothing_was_read_is_found_by_its_name() {
+    for from_start in [true, false] {
+        let mut world = World::new();
+        let rows = if from_start { world.typed() } else { String::new() };
+        world.disk.append(PATH, rows.as_bytes());
+        world.adopt(from_start);
+        world.disk.rename(PATH, MOVED);
+        let row = world.typed();
+        world.disk.append(MOVED, row.as_bytes());
+        for _ in 0..4 {
+            world.cycle();
+        }
+        assert_eq!(world.turns(), 1 + u64::from(from_start));
+    }
+}
+
+#[test]
 fn a_file_that_may_be_where_nobody_can_look_is_not_called_deleted() {
     let mut world = World::adopted();
     world.cycle();

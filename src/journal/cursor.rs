@@ -18,11 +18,17 @@ pub struct SourceCursor {
     pub mark: Option<ContentMark>,
     /// The file when its end was last reached: equal means nothing new.
     pub settled: Option<FileStat>,
-    /// Set while a rewritten file is read again: how long it was when that was found out. Rows up
-    /// to there that are older than the floor are history.
+    /// Set while a rewritten file is read again: up to where rows that are older than the floor are
+    /// history; as long as it was when that was found out, or as the history was.
     pub reading_again: Option<u64>,
     /// Whether a row too big to be read is next.
     pub waiting: bool,
+    /// Where the link's marker stood when we first saw it: what a rewritten file holds up to there
+    /// may be history.
+    pub history_end: u64,
+    /// The last event that we recorded of this source: where the signal log does not have it, the
+    /// log was restored from an older copy.
+    pub last_event: Sequence,
     /// The time of the last row before the link's marker when we first saw it, less a minute; `None`
     /// if the source is followed from its start.
     pub floor: Option<Timestamp>,
@@ -55,6 +61,8 @@ impl SourceCursor {
             reading_again: None,
             waiting: false,
             floor: None,
+            history_end: 0,
+            last_event: Sequence::default(),
             seen: Sequence::default(),
             reader: ReaderState::default(),
             last_uuid: None,

@@ -105,14 +105,17 @@ impl Journal {
             .map_err(|e| self.error("cannot drop an intent", e))
     }
 
-    /// Commit 3 of Record: position, identities and used own texts, and the intent is done.
+    /// Commit 3 of Record: position, identities and used own texts, and the intent is done. `event`
+    /// is the one that was recorded, if any.
     pub fn apply(
         &mut self,
         source: SourceRow,
         intent: &Intent,
         seen: Sequence,
+        event: Option<Sequence>,
     ) -> Result<SourceCursor> {
-        let after = SourceCursor { seen, ..intent.after.clone() };
+        let last_event = event.unwrap_or(intent.after.last_event);
+        let after = SourceCursor { last_event, seen, ..intent.after.clone() };
         let cursor = to_json(&after)?;
         let path = self.path.clone();
         let error = |e| Error::database("cannot apply an intent", &path, e);

@@ -120,15 +120,15 @@ impl Journal {
             .map_err(|e| self.error("cannot read the links", e))
     }
 
-    /// Up to where events of a link are accounted for, by whichever of its sources.
-    pub fn seen(&self, link: LinkRow) -> Result<Sequence> {
+    /// The last event that we recorded of a link.
+    pub fn last_event(&self, link: LinkRow) -> Result<Sequence> {
         self.conn
             .prepare_cached(
-                "SELECT coalesce(max(cursor ->> '$.seen'), 0) FROM sources WHERE link_id = ?",
+                "SELECT coalesce(max(cursor ->> '$.last_event'), 0) FROM sources WHERE link_id = ?",
             )
             .and_then(|mut statement| statement.query_row([link.0], |row| row.get(0)))
             .map(Sequence)
-            .map_err(|e| self.error("cannot read what a link has seen", e))
+            .map_err(|e| self.error("cannot read a link's last event", e))
     }
 
     /// Forgets a link that is gone, with all that belongs to it.

@@ -68,10 +68,10 @@ fn an_intent_stays_open_until_it_is_applied_with_all_that_belongs_to_it() {
     assert_eq!((open.len(), &open[0].intent), (1, &intent));
     assert!(!journal.knows(source.link, &identity(1)).unwrap());
 
-    journal.apply(open[0].source, &intent, Sequence(7)).unwrap();
+    journal.apply(open[0].source, &intent, Sequence(7), Some(Sequence(6))).unwrap();
     assert!(journal.open_intents().unwrap().is_empty());
     let (_, after) = journal.source(&link("agent:main:a"), &source_key).unwrap().unwrap();
-    assert_eq!((after.position, after.seen), (10, Sequence(7)));
+    assert_eq!((after.position, after.seen, after.last_event), (10, Sequence(7), Sequence(6)));
     for (row, known) in [(1, true), (2, true), (3, false)] {
         assert_eq!(journal.knows(source.link, &identity(row)).unwrap(), known, "{row}");
     }

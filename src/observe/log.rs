@@ -76,8 +76,8 @@ impl Observer for LogObserver {
             Fact::JournalLost { session } => {
                 warn!(%session, "The journal knows nothing of this session, which was read before; going on from its marker. Rows of a file that was rewritten meanwhile may count again.");
             }
-            Fact::LogRestored { session, known, last } => {
-                warn!(%session, %known, %last, "The signal log is older than the journal; going on from what it has. Events that it lost are recorded again where their rows are behind its marker.");
+            Fact::LogRestored { session, event } => {
+                warn!(%session, %event, "The signal log is older than the journal; going on from what it has. Events that it lost are recorded again where their rows are behind its marker.");
             }
             Fact::Unplaced { session, events } => {
                 warn!(%session, events, "Events of another writer match no row.");

@@ -90,10 +90,8 @@ pub enum Fact<'a> {
     LogRestored {
         /// The session.
         session: &'a SessionKey,
-        /// The last event that the journal knows of.
-        known: Sequence,
-        /// The last event of the log.
-        last: Sequence,
+        /// An event that we recorded and that the log does not have.
+        event: Sequence,
     },
     /// Events of another writer could not be matched with rows.
     Unplaced {

@@ -47,6 +47,10 @@ pub fn cause(
 ) -> Cause {
     let sessions = disk.sessions();
     let mut unclear = sessions.incomplete;
+    // Where nothing of it was read, its name alone tells: a session's id is its own.
+    let nothing_known =
+        cursor.last_uuid.is_none() && (cursor.position == 0 || cursor.mark.is_none());
+    let mut by_name = Vec::new();
     for session in sessions.files {
         if session.thread_id != link.thread_id || session.path == path {
             continue;
@@ -55,11 +59,19 @@ pub fn cause(
             Ok(file) if is_same_session(file.as_ref(), cursor, key) => {
                 return Cause::Moved(session.path);
             }
+            Ok(_) if nothing_known => by_name.push(session.path),
             Err(OpenError::Unreadable(_)) => unclear = true,
             _ => {}
         }
     }
-    if unclear { Cause::Unclear } else { cause_of_store(&disk.store(path), cursor) }
+    if let [path] = by_name.as_slice() {
+        return Cause::Moved(path.clone());
+    }
+    if unclear || !by_name.is_empty() {
+        Cause::Unclear
+    } else {
+        cause_of_store(&disk.store(path), cursor)
+    }
 }
 
 /// The cause where the session is nowhere else.

@@ -181,6 +181,23 @@ impl SignalLog {
         })
     }
 
+    /// Whether the log once had this event of a session and has it no more, though retention did not
+    /// take it: then the log was restored from an older copy, or is a new one.
+    pub fn has_lost(&self, id: &LinkId, event: Sequence) -> Result<bool> {
+        self.read("cannot look up an event", |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT NOT EXISTS (SELECT 1 FROM session_state_events WHERE sequence = ?3
+                         AND session_key = ?1 AND agent_id = ?2 AND kind = 'human_direct_message')
+                     AND NOT EXISTS (SELECT 1 FROM session_state_heads WHERE session_key = ?1
+                         AND agent_id = ?2 AND pruned_max_sequence >= ?3)",
+                )?
+                .query_row((id.session_key.as_str(), id.agent_id.as_str(), event.0), |row| {
+                    row.get(0)
+                })
+        })
+    }
+
     /// When a person last typed into each session, as far as the log reaches back.
     pub fn last_human_at(&self) -> Result<BTreeMap<LinkId, Timestamp>> {
         self.read("cannot read when people last typed", |connection| {

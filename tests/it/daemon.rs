@@ -1,7 +1,7 @@
 //! The daemon as a process: readiness, cycles, signals, the lock.
 
 use crate::world::World;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Stdio};
@@ -37,7 +37,11 @@ impl Daemon {
     fn wait_for(&self, words: &str) -> String {
         let mut buffer = [0; 512];
         loop {
-            let length = self.notify.recv(&mut buffer).unwrap();
+            let length = match self.notify.recv(&mut buffer) {
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => panic!("no message with {words}: {error}"),
+            };
             let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
             if message.contains(words) {
                 return message;

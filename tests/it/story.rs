@@ -363,6 +363,33 @@ fn a_signal_log_that_was_restored_gets_again_what_it_lost() {
 }
 
 #[test]
+fn a_restored_signal_log_is_seen_by_every_session_whatever_was_recorded_since() {
+    for other_first in [true, false] {
+        let world = World::new();
+        for n in [1, 2] {
+            world.append(n, &world.machine());
+            world.adopt(n);
+            world.append(n, &world.typed());
+        }
+        world.json(&["once"]);
+        let (log, backup) = (world.state().join("signal.sqlite"), world.path().join("backup"));
+        std::fs::copy(&log, &backup).unwrap();
+        for n in if other_first { [2, 1] } else { [1, 2] } {
+            world.append(n, &world.typed());
+            world.json(&["once"]);
+        }
+        std::fs::copy(&backup, &log).unwrap();
+        // New events take the numbers of those that were lost.
+        world.append(3, &world.machine());
+        world.adopt(3);
+        for _ in 0..2 {
+            world.output(&["once"]);
+            assert_eq!(world.turns(), 4, "{other_first}");
+        }
+    }
+}
+
+#[test]
 fn a_lost_journal_is_told_and_nothing_counts_twice() {
     let world = World::new();
     world.append(1, &world.machine());

@@ -286,9 +286,9 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
-    /// Whether it has a name and a time, as rows have that could count.
+    /// Whether it names its session, or has a name and a time: rows that could count do.
     pub(crate) const fn is_identified(&self) -> bool {
-        self.timestamp.is_some() && (self.uuid.is_some() || self.has_parent || self.has_session)
+        self.has_session || (self.timestamp.is_some() && (self.uuid.is_some() || self.has_parent))
     }
 
     /// Whether it has what stands in whole rows, and not in objects inside of them that may look
