@@ -294,7 +294,8 @@ impl<'a> Row<'a> {
     /// Whether it has what stands in whole rows, and not in objects inside of them that may look
     /// like rows otherwise.
     pub(crate) const fn is_complete(&self) -> bool {
-        self.has_session && (self.uuid.is_some() || self.timestamp.is_some() || self.has_parent)
+        (self.has_session || self.version.is_some())
+            && (self.uuid.is_some() || self.timestamp.is_some() || self.has_parent)
     }
 
     /// Whether this is the row's type.
