@@ -7,7 +7,7 @@ use crate::classify::{Class, Evidence, JudgedRow, Reader, ReaderState, Verdict};
 use crate::disk::{FileStat, Transcript, read_range};
 use crate::error::{Error, Result};
 use crate::ids::{HashKey, Identity, Timestamp};
-use crate::scan::window::{Rest, Window};
+use crate::scan::window::{Rest, Window, line_after};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -231,22 +231,6 @@ fn too_big(start: u64, end: u64) -> JudgedRow {
         proves: Vec::new(),
         drift: Vec::new(),
     }
-}
-
-/// Where the next line begins; the end of the file where there is none.
-fn line_after(file: &dyn Transcript, from: u64, size: u64) -> io::Result<u64> {
-    let mut at = from;
-    while at < size {
-        let bytes = read_range(file, at, size.min(at + WINDOW))?;
-        if let Some(end) = memchr::memchr(b'\n', &bytes) {
-            return Ok(at + end as u64 + 1);
-        }
-        if bytes.is_empty() {
-            break;
-        }
-        at += bytes.len() as u64;
-    }
-    Ok(size)
 }
 
 const fn copy(verdict: Verdict) -> Verdict {

@@ -55,7 +55,7 @@ mod tests {
         Environment {
             variables: pairs.collect(),
             home: Some(PathBuf::from("/home/me")),
-            working: PathBuf::from("/work"),
+            working: PathBuf::from("/somewhere"),
             uid: rustix::process::geteuid().as_raw(),
             etc: root.join("etc"),
             run_user: root.join("run"),
@@ -67,7 +67,7 @@ mod tests {
     fn the_state_folder_is_the_first_that_is_named() {
         let (systemd, xdg) = (("STATE_DIRECTORY", "/s/one:/s/two"), ("XDG_STATE_HOME", "/x"));
         for (flag, variables, expected) in [
-            (Some("here"), &[systemd, xdg][..], "/work/here"),
+            (Some("here"), &[systemd, xdg][..], "/somewhere/here"),
             (None, &[systemd, xdg], "/s/one"),
             (None, &[("STATE_DIRECTORY", ""), xdg], "/x/upstreamd"),
             (None, &[("XDG_STATE_HOME", "relative")], "/home/me/.local/state/upstreamd"),

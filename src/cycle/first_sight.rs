@@ -8,7 +8,7 @@ use crate::ids::{Generation, HashKey, Identity, Sequence, Timestamp};
 use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::Link;
 use crate::probe;
-use crate::scan::window::{Rest, Window, row_start};
+use crate::scan::window::{Rest, Window, line_after, row_start};
 
 /// How far below the last row's time the floor lies: queued messages carry the time at which they
 /// were typed.
@@ -111,10 +111,12 @@ impl Sighting<'_> {
                         timed.extend(row.proves.into_iter().map(|row| (row.at, row.identity)));
                     }
                 }
-                if window.rest == Rest::Oversized || window.to == next {
-                    break;
-                }
-                next = window.to;
+                next = match window.rest {
+                    // What is too big to be read is stepped over: the rows behind it matter more.
+                    Rest::Oversized => line_after(file, window.to, position)?,
+                    Rest::More => window.to,
+                    Rest::Nothing | Rest::Partial => position,
+                };
             }
             // A clock that ran ahead must not make new rows history.
             let floor = last_at.map(|at| at.min(self.now).plus_ms(-FLOOR_MARGIN_MS));

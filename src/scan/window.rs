@@ -106,6 +106,23 @@ pub fn row_start(file: &dyn Transcript, offset: u64) -> io::Result<u64> {
     Ok(0)
 }
 
+/// Where the next line begins; the end of the file where there is none.
+pub fn line_after(file: &dyn Transcript, from: u64, size: u64) -> io::Result<u64> {
+    const STEP: u64 = 1 << 20;
+    let mut at = from;
+    while at < size {
+        let bytes = read_range(file, at, size.min(at + STEP))?;
+        if let Some(end) = memchr(b'\n', &bytes) {
+            return Ok(at + end as u64 + 1);
+        }
+        if bytes.is_empty() {
+            break;
+        }
+        at += bytes.len() as u64;
+    }
+    Ok(size)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +178,14 @@ mod tests {
         assert_eq!(read(&bytes, 1 << 20).1, Rest::Nothing);
         bytes.insert(0, b'x');
         assert_eq!(read(&bytes, 1 << 20).1, Rest::Oversized);
+    }
+
+    #[test]
+    fn the_next_line_begins_after_the_line_end() {
+        let file = file(b"one\ntwo\nthr");
+        for (from, next) in [(0, 4), (3, 4), (4, 8), (8, 11)] {
+            assert_eq!(line_after(file.as_ref(), from, 11).unwrap(), next, "{from}");
+        }
     }
 
     #[test]
