@@ -376,6 +376,27 @@ fn history_in_no_order_of_time_stays_history() {
 }
 
 #[test]
+fn an_event_from_before_an_adoption_takes_no_row_from_after_it() {
+    let mut world = World::adopted();
+    let row = world.typed();
+    world.disk.append(PATH, row.as_bytes());
+    world.cycle();
+    let id = world.link().unwrap().id;
+    assert!(world.log.unlink(&id).unwrap());
+    let row = world.typed();
+    world.disk.rewrite(PATH, row.as_bytes());
+    world.adopt(false);
+    // A clock that runs ahead: the old event's clamped time could be taken for this row's.
+    let now = world.clock.0.get();
+    world.clock.0.set(now + 3_600_000);
+    let ahead = world.typed();
+    world.clock.0.set(now);
+    world.disk.append(PATH, ahead.as_bytes());
+    world.cycle();
+    assert_eq!(world.turns(), 2);
+}
+
+#[test]
 fn a_file_of_which_nothing_was_read_is_found_by_its_name() {
     for from_start in [true, false] {
         let mut world = World::new();
