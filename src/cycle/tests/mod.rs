@@ -378,13 +378,13 @@ fn history_in_no_order_of_time_stays_history() {
 #[test]
 fn an_event_from_before_an_adoption_takes_no_row_from_after_it() {
     let mut world = World::adopted();
+    let history = world.disk.read(PATH);
     let row = world.typed();
     world.disk.append(PATH, row.as_bytes());
     world.cycle();
     let id = world.link().unwrap().id;
     assert!(world.log.unlink(&id).unwrap());
-    let row = world.typed();
-    world.disk.rewrite(PATH, row.as_bytes());
+    world.disk.rewrite(PATH, &history);
     world.adopt(false);
     // A clock that runs ahead: the old event's clamped time could be taken for this row's.
     let now = world.clock.0.get();
