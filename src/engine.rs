@@ -5,11 +5,12 @@
 //! (`cycle`).
 
 use crate::clock::{Clock, SystemClock};
-use crate::cycle::{Cycle, CycleReport, Rules};
-use crate::disk::RealDisk;
+use crate::cycle::{Adoption, Cycle, CycleReport, LinkReport, Rules, Sighting};
+use crate::disk::{RealDisk, SessionFile};
 use crate::error::{Error, Result};
-use crate::ids::HashKey;
+use crate::ids::{AgentId, HashKey};
 use crate::journal::Journal;
+use crate::link::{Link, LinkId};
 use crate::lock::Lock;
 use crate::observe::{LogObserver, Observer};
 use crate::record::{Retention, SignalLog};
@@ -51,15 +52,6 @@ pub struct Plan {
 fn number(path: &Path) -> Result<(u64, u64)> {
     let meta = fs_err::metadata(path)?;
     Ok((meta.dev(), meta.ino()))
-}
-
-/// How far a cycle goes with each source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// One window.
-    OnePass,
-    /// As far as the rules say.
-    ToEnd,
 }
 
 impl Engine {
@@ -109,8 +101,85 @@ impl Engine {
         self.retention = retention;
     }
 
-    /// Runs one cycle; `stop` is asked between passes.
-    pub fn cycle(&mut self, reach: Reach, stop: &dyn Fn() -> bool) -> Result<CycleReport> {
+    /// Runs one cycle over all links, each as far as the rules say.
+    pub fn cycle(&mut self) -> Result<CycleReport> {
+        self.check_files()?;
+        self.disk.refresh();
+        let report = self.means().run()?;
+        self.checkpoint()?;
+        Ok(report)
+    }
+
+    /// Makes ready for passes over all links: looks where the folders are, and finishes what an
+    /// earlier life began.
+    pub fn begin_cycle(&mut self) -> Result<()> {
+        self.check_files()?;
+        self.disk.refresh();
+        self.means().tidy()
+    }
+
+    /// One pass over a link's source; `None` where there is no such link.
+    pub fn look(&mut self, id: &LinkId) -> Result<Option<LinkReport>> {
+        self.check_files()?;
+        self.means().look(id)
+    }
+
+    /// Adopts a session; `None` where its link is gone again already.
+    pub fn adopt(
+        &mut self,
+        session: &SessionFile,
+        agent: &AgentId,
+        from_start: bool,
+    ) -> Result<Option<Link>> {
+        self.check_files()?;
+        let sighting = Sighting {
+            key: &self.key,
+            classify: self.rules.classify,
+            scan_window: self.rules.scan_window,
+            seen: self.log.last_sequence_ever()?,
+            now: SystemClock.now(),
+        };
+        let adopted =
+            Adoption { log: &mut self.log, journal: &mut self.journal, disk: &self.disk, sighting }
+                .adopt(session, agent, from_start)?;
+        self.log.link(&adopted.link.id)
+    }
+
+    /// Whether a person wants a session left alone.
+    pub fn is_buried(&self, id: &LinkId) -> Result<bool> {
+        self.journal.is_buried(id)
+    }
+
+    /// The links that are followed.
+    pub fn links(&self) -> Result<Vec<Link>> {
+        self.log.links(self.rules.filter())
+    }
+
+    /// Whether a source that is behind is passed again at once.
+    #[must_use]
+    pub const fn catches_up_at_once(&self) -> bool {
+        self.rules.at_once
+    }
+
+    /// Moves what was committed to its place in the signal log, for idle moments.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.log.checkpoint()
+    }
+
+    fn means(&mut self) -> Cycle<'_> {
+        Cycle {
+            log: &mut self.log,
+            journal: &mut self.journal,
+            disk: &self.disk,
+            clock: &SystemClock,
+            observer: &self.observer as &dyn Observer,
+            key: &self.key,
+            rules: &self.rules,
+        }
+    }
+
+    /// Refuses to write to what is left of a database that somebody removed or replaced.
+    fn check_files(&self) -> Result<()> {
         for (path, before) in &self.files {
             if number(path).ok() != Some(*before) {
                 return Err(Error::Failed(format!(
@@ -119,24 +188,7 @@ impl Engine {
                 )));
             }
         }
-        self.disk.refresh();
-        let rules = match reach {
-            Reach::OnePass => &Rules { at_once: false, ..self.rules.clone() },
-            Reach::ToEnd => &self.rules,
-        };
-        let report = Cycle {
-            log: &mut self.log,
-            journal: &mut self.journal,
-            disk: &self.disk,
-            clock: &SystemClock,
-            observer: &self.observer as &dyn Observer,
-            key: &self.key,
-            rules,
-            stop,
-        }
-        .run()?;
-        self.log.checkpoint()?;
-        Ok(report)
+        Ok(())
     }
 
     /// Removes events and cursors that are too old.
@@ -148,6 +200,24 @@ impl Engine {
     #[must_use]
     pub fn signal_log(&self) -> &Path {
         self.log.path()
+    }
+
+    /// The transcripts.
+    #[must_use]
+    pub const fn disk(&self) -> &RealDisk {
+        &self.disk
+    }
+
+    /// Who listens.
+    #[must_use]
+    pub fn observer(&self) -> &dyn Observer {
+        &self.observer
+    }
+
+    /// Our own database, for reading.
+    #[must_use]
+    pub const fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// The signal log, for reports.

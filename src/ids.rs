@@ -106,6 +106,12 @@ impl SourceKey {
             .finalize();
         Self(hex(&digest[..8]))
     }
+
+    /// Reads a source key back from the journal.
+    #[must_use]
+    pub const fn from_stored(text: String) -> Self {
+        Self(text)
+    }
 }
 
 /// A sequence number of the signal log; 0 is before the first event.

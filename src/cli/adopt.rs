@@ -4,14 +4,12 @@ use super::Context;
 use super::run::classify_settings;
 use super::table::sanitise;
 use crate::clock::{Clock as _, SystemClock};
-use crate::cycle::Sighting;
-use crate::disk::{Disk, SessionFile};
+use crate::cycle::{AdoptedLink, Adoption, Sighting};
+use crate::disk::{Disk as _, SessionFile};
 use crate::error::{Error, Result};
 use crate::ids::AgentId;
 use crate::journal::Journal;
-use crate::link::NewLink;
-use crate::link::adopt::{DEFAULT_AGENT, find_session, link, open};
-use crate::record::SignalLog;
+use crate::link::adopt::{DEFAULT_AGENT, find_session};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tracing::warn;
@@ -64,10 +62,10 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
         seen: log.last_sequence_ever()?,
         now: SystemClock.now(),
     };
+    let mut adoption = Adoption { log: &mut log, journal: &mut journal, disk: &disk, sighting };
     let mut adopted = Vec::new();
     for session in &sessions {
-        let from_start = args.from == From::Start;
-        match adopt(&mut log, &mut journal, &disk, session, &agent, from_start, &sighting) {
+        match adoption.adopt(session, &agent, args.from == From::Start) {
             Ok(done) => adopted.push(done),
             // Nobody named it: the others are still meant.
             Err(Error::Failed(reason)) if args.all => warn!(reason, "A session was left out."),
@@ -77,7 +75,7 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
     if context.out.json {
         let adopted: Vec<_> = adopted
             .iter()
-            .map(|(link, created)| {
+            .map(|AdoptedLink { link, created }| {
                 json!({
                     "sessionKey": link.id.session_key,
                     "agentId": link.id.agent_id,
@@ -89,7 +87,7 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
             .collect();
         return context.out.json_line(&json!({ "adopted": adopted }));
     }
-    for (link, created) in &adopted {
+    for AdoptedLink { link, created } in &adopted {
         let thread = sanitise(link.thread_id.as_str());
         let key = sanitise(link.id.session_key.as_str());
         let line = match (created, args.from) {
@@ -102,38 +100,6 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
         context.out.line(&line)?;
     }
     Ok(())
-}
-
-/// Adopts one session; says whether that is new.
-fn adopt(
-    log: &mut SignalLog,
-    journal: &mut Journal,
-    disk: &dyn Disk,
-    session: &SessionFile,
-    agent: &AgentId,
-    from_start: bool,
-    sighting: &Sighting<'_>,
-) -> Result<(NewLink, bool)> {
-    let new = link(disk, session, agent, from_start)?;
-    match log.link(&new.id)? {
-        None => {
-            let file = open(disk, session)?;
-            // First what the file holds now, then the link: so nobody follows it without.
-            sighting.take(journal, &new.made_at(sighting.now), file.as_ref())?;
-        }
-        Some(old) => {
-            if let Some(path) = old.path().filter(|path| *path != session.path) {
-                return Err(Error::Failed(format!(
-                    "session {} is followed at {} (a file that moved is found by itself); to follow {} instead, unlink the session first",
-                    session.thread_id,
-                    path.display(),
-                    session.path.display(),
-                )));
-            }
-        }
-    }
-    let created = log.adopt(&new, sighting.now)?.created;
-    Ok((new, created))
 }
 
 /// An agent's id becomes part of session keys, and those of notices.

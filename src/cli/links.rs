@@ -4,6 +4,7 @@ use super::Context;
 use super::table::{Align, Table, sanitise};
 use super::when::ago;
 use crate::clock::{Clock as _, SystemClock};
+use crate::cycle;
 use crate::disk::{Disk, OpenError};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, Sequence, SessionKey, ThreadId, Timestamp};
@@ -171,8 +172,9 @@ pub(super) fn unlink(args: &UnlinkArgs, mut context: Context) -> Result<()> {
     if links.is_empty() {
         return Err(no_such(&args.session));
     }
+    let journal = Journal::open(&context.state.journal(), &context.state.hash_key()?)?;
     for link in &links {
-        log.unlink(&link.id)?;
+        cycle::unlink(&mut log, &journal, &link.id)?;
     }
     if context.out.json {
         return context.out.json_line(&json!({ "unlinked": [key] }));

@@ -5,7 +5,7 @@ use super::table::{Align, Table, sanitise};
 use super::{Context, output::Output};
 use crate::clock::{Clock as _, SystemClock};
 use crate::cycle::{CycleReport, LinkReport};
-use crate::engine::{Engine, Reach};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::ids::Sequence;
 use crate::record::{Event, EventFilter};
@@ -28,7 +28,7 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
     let clock = SystemClock;
     let mut engine = if args.dry_run { Engine::rehearse(plan)? } else { Engine::open(plan)? };
     let started = clock.now();
-    let report = engine.cycle(Reach::ToEnd, &|| false)?;
+    let report = engine.cycle()?;
     if !args.dry_run {
         engine.prune()?;
     }

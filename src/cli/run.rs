@@ -4,7 +4,7 @@ use super::Context;
 use crate::classify::Settings as ClassifySettings;
 use crate::config::{CatchUp, Environment, Overrides, Settings, load};
 use crate::cycle::Rules;
-use crate::daemon::{self, Schedule};
+use crate::daemon::{self, Setup};
 use crate::engine::{Engine, Plan};
 use crate::error::Result;
 use crate::record::Retention;
@@ -23,17 +23,15 @@ pub(super) fn run(
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<()> {
-    let settings = &context.loaded.settings;
-    let schedule = schedule(settings);
     let open = || Engine::open(plan(context, Mode::Daemon));
-    daemon::run(&open, args.standby, schedule, &|| {
+    daemon::run(&open, args.standby, setup(&context.loaded.settings), &|| {
         let settings = load(overrides, env)?.settings;
+        let setup = setup(&settings);
         let (rules, retention) = (rules(&settings, Mode::Daemon), retention(&settings));
-        let schedule = self::schedule(&settings);
         let change = move |engine: &mut Engine| {
             engine.reconfigure(settings.claude_dirs, rules, retention);
         };
-        Ok((Box::new(change), schedule))
+        Ok((setup, Box::new(change)))
     })
 }
 
@@ -83,6 +81,11 @@ fn retention(settings: &Settings) -> Retention {
     Retention { events_ms, events: settings.retention_events, ..Retention::default() }
 }
 
-const fn schedule(settings: &Settings) -> Schedule {
-    Schedule { first: settings.first_cycle, every: settings.cycle }
+const fn setup(settings: &Settings) -> Setup {
+    Setup {
+        first_cycle: settings.first_cycle,
+        cycle: settings.cycle,
+        watch: settings.watch,
+        adopt: settings.adopt,
+    }
 }

@@ -3,7 +3,7 @@
 //! Always holds: `config/upstreamd.toml` says the same (tested). Defaults that carry on what the
 //! gateway's monitor does say so.
 
-use super::{CatchUp, Settings};
+use super::{Adopt, CatchUp, Settings, Watch};
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use std::path::PathBuf;
@@ -14,6 +14,15 @@ const CYCLE: Duration = Duration::from_secs(60);
 
 /// The gateway's: late enough for its start to be over.
 const FIRST_CYCLE: Duration = Duration::from_secs(15);
+
+/// Events are there within a millisecond and cost nothing while nothing happens.
+const WATCH: Watch = Watch::Auto;
+
+/// A disk that spins up answers sooner, and nobody wants to wait longer for a dead one.
+const SOURCE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Alone, a session that nobody adopts is a session whose person is not heard.
+const ADOPT: Adopt = Adopt::Auto;
 
 /// The gateway's window; big enough that nearly every source is caught up with in one pass.
 const SCAN_WINDOW: u64 = 1 << 20;
@@ -51,6 +60,9 @@ pub(super) const fn settings(claude_dirs: Vec<PathBuf>) -> Settings {
         claude_dirs,
         cycle: CYCLE,
         first_cycle: FIRST_CYCLE,
+        watch: WATCH,
+        source_deadline: SOURCE_DEADLINE,
+        adopt: ADOPT,
         scan_window: SCAN_WINDOW,
         catch_up: CATCH_UP,
         misses: MISSES,

@@ -4,7 +4,7 @@
 //! read this table, so that they cannot differ.
 
 use super::value::{self, Raw, Shown};
-use super::{CatchUp, Choice, Environment, Settings, units};
+use super::{Adopt, CatchUp, Choice, Environment, Settings, Watch, units};
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use std::ops::RangeInclusive;
@@ -16,6 +16,12 @@ pub(super) const CLAUDE_DIRS: &str = "claude_dirs";
 
 /// A shorter cycle only burns time; a longer one hides failures.
 const CYCLES: RangeInclusive<Duration> = Duration::from_millis(100)..=A_DAY;
+
+/// Shorter and a busy machine is taken for a dead disk; longer and one dead disk is felt by all.
+const DEADLINES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
+
+/// A look at ten thousand files takes about ten milliseconds.
+const POLLS: RangeInclusive<Duration> = Duration::from_millis(100)..=A_DAY;
 
 /// Nought: the first pass is the first counted cycle.
 const FIRST_CYCLES: RangeInclusive<Duration> = Duration::ZERO..=A_DAY;
@@ -63,6 +69,10 @@ enum Kind {
         set: fn(&mut Settings, bool),
         get: fn(&Settings) -> bool,
     },
+    Watch {
+        set: fn(&mut Settings, Watch),
+        get: fn(&Settings) -> Watch,
+    },
     Choice {
         words: fn() -> Vec<&'static str>,
         set: fn(&mut Settings, &str) -> Option<()>,
@@ -86,6 +96,23 @@ pub static KEYS: &[Key] = &[
             range: FIRST_CYCLES,
             set: |s, v| s.first_cycle = v,
             get: |s| s.first_cycle,
+        },
+    },
+    Key { name: "watch", kind: Kind::Watch { set: |s, v| s.watch = v, get: |s| s.watch } },
+    Key {
+        name: "source_deadline",
+        kind: Kind::Duration {
+            range: DEADLINES,
+            set: |s, v| s.source_deadline = v,
+            get: |s| s.source_deadline,
+        },
+    },
+    Key {
+        name: "adopt",
+        kind: Kind::Choice {
+            words: Adopt::words,
+            set: |s, word| Adopt::from_word(word).map(|v| s.adopt = v),
+            get: |s| s.adopt.word(),
         },
     },
     Key {
@@ -180,6 +207,7 @@ impl Key {
                 value::within(value::number(raw), range).map(|v| set(settings, v))
             }
             Kind::Switch { set, .. } => value::switch(raw).map(|v| set(settings, v)),
+            Kind::Watch { set, .. } => value::word(raw).and_then(watch).map(|v| set(settings, v)),
             Kind::Choice { set, .. } => value::word(raw).and_then(|word| set(settings, word)),
         };
         done.ok_or_else(|| self.allowed())
@@ -206,6 +234,11 @@ impl Key {
                 format!("a whole number from {} to {}", range.start(), range.end())
             }
             Kind::Switch { .. } => "true, false".to_owned(),
+            Kind::Watch { .. } => format!(
+                "\"auto\", \"native\", or \"poll:\" and a duration from {} to {}, such as \"poll:2s\"",
+                units::write_duration(*POLLS.start()),
+                units::write_duration(*POLLS.end())
+            ),
             Kind::Choice { words, .. } => {
                 let quoted: Vec<_> = words().iter().map(|word| format!("\"{word}\"")).collect();
                 quoted.join(", ")
@@ -225,7 +258,24 @@ impl Key {
             Kind::Size { get, .. } => Shown::Text(units::write_size(get(settings))),
             Kind::Number { get, .. } => Shown::Number(get(settings)),
             Kind::Switch { get, .. } => Shown::Switch(get(settings)),
+            Kind::Watch { get, .. } => Shown::Text(match get(settings) {
+                Watch::Auto => "auto".to_owned(),
+                Watch::Native => "native".to_owned(),
+                Watch::Poll(every) => format!("poll:{}", units::write_duration(every)),
+            }),
             Kind::Choice { get, .. } => Shown::Text(get(settings).to_owned()),
+        }
+    }
+}
+
+/// How new rows are noticed, from its word.
+fn watch(word: &str) -> Option<Watch> {
+    match word {
+        "auto" => Some(Watch::Auto),
+        "native" => Some(Watch::Native),
+        _ => {
+            let every = humantime::parse_duration(word.strip_prefix("poll:")?.trim()).ok();
+            value::within(every, &POLLS).map(Watch::Poll)
         }
     }
 }

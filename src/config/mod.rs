@@ -60,6 +60,30 @@ pub(crate) trait Choice: Sized + Copy + PartialEq + 'static {
     }
 }
 
+/// How new rows are noticed between cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Watch {
+    /// File events; a folder that cannot be watched is looked at every two seconds.
+    Auto,
+    /// File events alone; what cannot be watched waits for the next cycle.
+    Native,
+    /// No file events: every folder is looked at in this interval.
+    Poll(Duration),
+}
+
+/// Which sessions are adopted without being named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Adopt {
+    /// Every session below the Claude folders.
+    Auto,
+    /// None.
+    Off,
+}
+
+impl Choice for Adopt {
+    const ALL: &[(&str, Self)] = &[("auto", Self::Auto), ("off", Self::Off)];
+}
+
 impl Choice for CatchUp {
     const ALL: &[(&str, Self)] = &[("at_once", Self::AtOnce), ("next_cycle", Self::NextCycle)];
 }
@@ -82,6 +106,12 @@ pub struct Settings {
     pub cycle: Duration,
     /// From the start to the first counted cycle.
     pub first_cycle: Duration,
+    /// How new rows are noticed between cycles.
+    pub watch: Watch,
+    /// How long a source may keep us waiting before it is left alone.
+    pub source_deadline: Duration,
+    /// Which sessions are adopted without being named.
+    pub adopt: Adopt,
     /// Bytes that one pass reads of one source; at least 1.
     pub scan_window: u64,
     /// How a source that is behind is caught up with.

@@ -5,6 +5,7 @@
 //! stays with that source. Deliberately elsewhere: when a cycle runs (`daemon`), how each step is
 //! done (the module of its name).
 
+mod adoption;
 mod first_sight;
 mod gone;
 mod reading;
@@ -24,6 +25,7 @@ use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Observer};
 use crate::record::{LinkFilter, SignalLog};
+pub use adoption::{AdoptedLink, Adoption, unlink};
 pub use first_sight::Sighting;
 pub use report::{CycleReport, LinkReport, Outcome};
 use std::collections::{HashSet, VecDeque};
@@ -53,6 +55,14 @@ pub struct Rules {
     pub explain: bool,
 }
 
+impl Rules {
+    /// Which links are followed.
+    #[must_use]
+    pub const fn filter(&self) -> LinkFilter {
+        if self.unwatched { LinkFilter::All } else { LinkFilter::Watched }
+    }
+}
+
 /// One cycle's means.
 pub struct Cycle<'a> {
     /// The signal log.
@@ -69,8 +79,6 @@ pub struct Cycle<'a> {
     pub key: &'a HashKey,
     /// How it is done.
     pub rules: &'a Rules,
-    /// Whether to end early, between two passes.
-    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// Whether a source has more to read.
@@ -81,35 +89,40 @@ enum Progress {
 }
 
 impl<'a> Cycle<'a> {
-    /// Runs the cycle over all links.
+    /// Runs the cycle over all links, each as far as the rules say.
     pub fn run(&mut self) -> Result<CycleReport> {
         self.finish_open_intents()?;
         self.forget_old_links()?;
         let mut report = CycleReport::default();
-        let mut waiting = VecDeque::new();
-        let filter = if self.rules.unwatched { LinkFilter::All } else { LinkFilter::Watched };
-        for link in self.log.links(filter)? {
-            waiting.push_back(report.links.len());
+        for link in self.log.links(self.rules.filter())? {
             report.links.push(LinkReport::new(link));
         }
+        let mut waiting: VecDeque<usize> = (0..report.links.len()).collect();
         while let Some(index) = waiting.pop_front() {
-            if (self.stop)() {
-                break;
-            }
             let Some(link_report) = report.links.get_mut(index) else {
                 continue;
             };
-            match self.pass_by_id(link_report, &mut report.events) {
-                Ok(Progress::Behind) if self.rules.at_once => waiting.push_back(index),
-                Ok(_) => {}
-                // Both databases are everybody's; without them nothing goes on.
-                Err(error @ (Error::Database { .. } | Error::Refused(_) | Error::Busy(_))) => {
-                    return Err(error);
-                }
-                Err(error) => link_report.error = Some(error.to_string()),
+            self.pass_by_id(link_report, &mut report.events)?;
+            if link_report.behind && self.rules.at_once {
+                waiting.push_back(index);
             }
         }
         Ok(report)
+    }
+
+    /// One pass over a link's source; `None` where there is no such link.
+    pub fn look(&mut self, id: &LinkId) -> Result<Option<LinkReport>> {
+        self.finish_open_intents()?;
+        let Some(link) = self.log.link(id)? else { return Ok(None) };
+        let mut report = LinkReport::new(link);
+        self.pass_by_id(&mut report, &mut Vec::new())?;
+        Ok(Some(report))
+    }
+
+    /// Forgets what is left of links that are no more.
+    pub fn tidy(&mut self) -> Result<()> {
+        self.finish_open_intents()?;
+        self.forget_old_links()
     }
 
     /// Forgets what the journal holds of links that are no more.
@@ -147,23 +160,28 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    /// One pass over a source, as its link stands now.
-    fn pass_by_id(
-        &mut self,
-        report: &mut LinkReport,
-        events: &mut Vec<Sequence>,
-    ) -> Result<Progress> {
+    /// One pass over a source, as its link stands now. What fails for the source is in the report;
+    /// an error is of the databases, which are everybody's.
+    fn pass_by_id(&mut self, report: &mut LinkReport, events: &mut Vec<Sequence>) -> Result<()> {
+        report.behind = false;
+        report.settled = None;
         let Some(link) = self.log.link(&report.link.id)? else {
             report.outcome = Outcome::LinkGone;
             report.marker_after = None;
-            return Ok(Progress::Done);
+            return Ok(());
         };
         let before = report.event;
-        let progress = self.pass(&link, report)?;
+        match self.pass(&link, report) {
+            Ok(progress) => report.behind = progress == Progress::Behind,
+            Err(error @ (Error::Database { .. } | Error::Refused(_) | Error::Busy(_))) => {
+                return Err(error);
+            }
+            Err(error) => report.error = Some(error.to_string()),
+        }
         if report.event != before {
             events.extend(report.event);
         }
-        Ok(progress)
+        Ok(())
     }
 
     fn pass(&mut self, link: &Link, report: &mut LinkReport) -> Result<Progress> {

@@ -52,6 +52,8 @@ impl Cycle<'_> {
         match probe::look(&cursor, stat, file, self.key)? {
             probe::Outcome::Unchanged => {
                 self.move_marker(link, file, cursor.position, report)?;
+                let is_even = report.marker_after == Some(cursor.position);
+                report.settled = cursor.settled.filter(|_| is_even);
                 return Ok(Progress::Done);
             }
             probe::Outcome::Grown => {}
@@ -76,6 +78,7 @@ impl Cycle<'_> {
             self.observer.observe(&Fact::RowWaiting { path, offset: scan.after.position });
         }
         let behind = scan.rest == Rest::More;
+        let (settled, position) = (scan.after.settled, scan.after.position);
         if let Some(intent) = scan.intent {
             // record: one event, in three commits
             self.journal.intend(source, &intent)?;
@@ -89,6 +92,7 @@ impl Cycle<'_> {
                 self.move_marker(link, file, scan.after.position, report)?;
             }
         }
+        report.settled = settled.filter(|_| report.marker_after == Some(position));
         Ok(if behind { Progress::Behind } else { Progress::Done })
     }
 
@@ -122,10 +126,6 @@ impl Cycle<'_> {
             let again = cursor.reading_again.is_some_and(|until| from < until);
             if !again || window.rest != Rest::More {
                 break window;
-            }
-            if (self.stop)() {
-                // Nothing of it is recorded yet; the next life begins again.
-                return Ok(None);
             }
         };
         // Was it the same content all the while?

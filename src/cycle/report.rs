@@ -1,6 +1,7 @@
 //! What a cycle found and did, for `once` and for the log.
 
 use crate::classify::{Class, JudgedRow};
+use crate::disk::FileStat;
 use crate::ids::{Sequence, SourceKey};
 use crate::link::Link;
 use std::collections::BTreeMap;
@@ -35,6 +36,10 @@ pub struct LinkReport {
     pub event: Option<Sequence>,
     /// Where the link's marker stands now; `None` where the link is gone or has no offset.
     pub marker_after: Option<u64>,
+    /// Whether there is more to read at once.
+    pub behind: bool,
+    /// The file as it was when nothing was left to do: while it is the same, nothing is new.
+    pub settled: Option<FileStat>,
     /// What went wrong, for a person.
     pub error: Option<String>,
     /// Each row's verdict, where the cycle was asked to explain itself.
@@ -92,6 +97,12 @@ impl Outcome {
             Self::LinkGone => "link_gone",
         }
     }
+
+    /// Whether the link is not what it was any more.
+    #[must_use]
+    pub const fn ends_link(self) -> bool {
+        matches!(self, Self::Moved | Self::Deleted | Self::Retention | Self::LinkGone)
+    }
 }
 
 impl LinkReport {
@@ -106,6 +117,8 @@ impl LinkReport {
             turns: 0,
             echoes: 0,
             event: None,
+            behind: false,
+            settled: None,
             error: None,
             verdicts: Vec::new(),
         }

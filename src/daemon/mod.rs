@@ -1,16 +1,23 @@
-//! The loop: a pass at start, cycles by the clock, signals, the service manager.
+//! The loop: a pass at start, file events, cycles by the clock, signals, the service manager.
 //!
-//! Answers: when a cycle runs and when the daemon ends. Always holds: one thread works on the
-//! databases and the disk, this one waits, and reads the configuration again; READY means that every source was looked at once,
-//! WATCHDOG that the work goes on. Deliberately elsewhere: what a cycle does (`cycle`).
+//! Answers: when something is looked at, and when the daemon ends. Always holds: one thread works on
+//! the databases and the disk (`worker`), this one waits, and reads the configuration again; READY
+//! means that every source was looked at once, WATCHDOG that the work goes on; what no event tells
+//! is found by the next cycle. Deliberately elsewhere: what a pass does (`cycle`).
 
+mod follower;
+mod newcomers;
 mod signals;
+mod table;
+mod watching;
 mod worker;
 
+use crate::config::{Adopt, Watch};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use sd_notify::NotifyState;
 pub use signals::Signal;
+use std::fmt;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
@@ -24,31 +31,61 @@ const STANDBY_EVERY: Duration = Duration::from_millis(500);
 /// How often events and cursors that are too old are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
-/// When cycles run.
+/// How often a folder is looked at whose watch failed.
+const POLL_EVERY: Duration = Duration::from_secs(2);
+
+/// When and how the daemon looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Schedule {
+pub struct Setup {
     /// The first counted cycle, from the start.
-    pub first: Duration,
+    pub first_cycle: Duration,
     /// Between counted cycles, from the start.
-    pub every: Duration,
+    pub cycle: Duration,
+    /// How new rows are noticed between them.
+    pub watch: Watch,
+    /// Which sessions are adopted by themselves.
+    pub adopt: Adopt,
 }
 
-/// Reads the configuration again, for SIGHUP: what the worker applies, and the new schedule.
-pub type Reload<'a> = dyn Fn() -> Result<(Box<dyn FnOnce(&mut Engine) + Send>, Schedule)> + 'a;
+/// What an engine is to be set to.
+pub type Change = Box<dyn FnOnce(&mut Engine) + Send>;
+
+/// Reads the configuration again, for SIGHUP.
+pub type Reload<'a> = dyn Fn() -> Result<(Setup, Change)> + 'a;
+
+/// A cycle that is done, in numbers.
+#[derive(Debug)]
+struct Done {
+    links: usize,
+    events: usize,
+    troubled: usize,
+    took: Duration,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { links, events, troubled, took } = self;
+        write!(
+            f,
+            "links: {links}, in trouble: {troubled}; last pass: {events} events in {} ms",
+            took.as_millis()
+        )
+    }
+}
 
 /// Runs the daemon until SIGTERM or SIGINT. `open` gives it its engine; in standby it is asked again
 /// until nobody else holds the locks.
 pub fn run(
     open: &dyn Fn() -> Result<Engine>,
     standby: bool,
-    schedule: Schedule,
+    setup: Setup,
     reload: &Reload<'_>,
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let mut signals = signals::listen()?;
     runtime.block_on(async {
         match wait_for_engine(open, standby, &mut signals).await? {
-            Some(engine) => serve(engine, schedule, signals, reload).await,
+            Some(engine) => serve(engine, setup, signals, reload).await,
             None => Ok(()),
         }
     })
@@ -85,30 +122,33 @@ async fn wait_for_engine(
 /// The loop itself.
 async fn serve(
     engine: Engine,
-    schedule: Schedule,
+    mut setup: Setup,
     mut signals: mpsc::Receiver<Signal>,
     reload: &Reload<'_>,
 ) -> Result<()> {
     let started = Instant::now();
     info!(version = env!("CARGO_PKG_VERSION"), signal_log = %engine.signal_log().display(), "Started.");
-    let mut worker = Worker::spawn(engine)?;
+    let mut worker = Worker::spawn(engine, setup)?;
     let mut ready = false;
     let mut status = String::from("first pass");
-    let mut cycles = Cycles::new(schedule, started);
+    let mut cycles = Cycles::new(&setup, started);
+    let mut polls = polls(&setup);
     let mut prune = interval_at(started + PRUNE_EVERY, PRUNE_EVERY);
     prune.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut watchdog = watchdog();
     worker.ask(Job::Prune);
-    worker.ask(Job::FirstPass);
+    worker.ask(Job::Cycle);
     loop {
         tokio::select! {
             biased;
             signal = signals.recv() => match signal {
                 Some(Signal::Status) => info!(status, "Status."),
                 Some(Signal::Reload) => match reload() {
-                    Ok((change, schedule)) => {
-                        cycles = Cycles::new(schedule, started);
-                        if worker.ask(Job::Change(change)) {
+                    Ok((new, change)) => {
+                        if worker.ask(Job::Change(new, change)) {
+                            setup = new;
+                            cycles = Cycles::new(&setup, started);
+                            polls = self::polls(&setup);
                             info!("Read the configuration again.");
                         } else {
                             error!("The configuration was read and not applied, since work is stuck; try again.");
@@ -119,25 +159,26 @@ async fn serve(
                 Some(Signal::Stop) | None => break,
             },
             outcome = worker.finished() => match outcome {
-                Some(Outcome::Cycle(Ok(done))) => {
+                Some(Outcome::Cycle(done)) => {
                     status = done.to_string();
                     tell(&[NotifyState::Status(&status)]);
                     if !ready {
                         ready = true;
                         tell(&[NotifyState::Ready]);
                         info!(status, "Ready.");
-                        // What is behind is caught up with now, not before READY.
-                        worker.ask(Job::Cycle);
                     }
                 }
-                Some(Outcome::Cycle(Err(error @ (Error::Refused(_) | Error::Failed(_))))) => return Err(error),
-                Some(Outcome::Cycle(Err(error))) => error!(%error, "A cycle failed; the next one tries again."),
+                Some(Outcome::Failed(error @ (Error::Refused(_) | Error::Failed(_)))) => return Err(error),
+                Some(Outcome::Failed(error)) => error!(%error, "Work failed; the next cycle tries again."),
                 Some(Outcome::Prune(Err(error))) => warn!(%error, "Old events were not removed; the next hour tries again."),
-                Some(Outcome::Prune(Ok(())) | Outcome::Change) => {}
+                Some(Outcome::Prune(Ok(())) | Outcome::Done) => {}
                 None => return Err(Error::Failed("the working thread ended unasked: see the log".to_owned())),
             },
             () = cycles.tick() => {
                 worker.ask(Job::Cycle);
+            }
+            _ = polls.tick(), if worker.polls() => {
+                worker.ask(Job::Poll);
             }
             _ = prune.tick() => {
                 worker.ask(Job::Prune);
@@ -165,16 +206,16 @@ struct Cycles {
 }
 
 impl Cycles {
-    fn new(schedule: Schedule, started: Instant) -> Self {
+    fn new(setup: &Setup, started: Instant) -> Self {
         let now = Instant::now();
-        let first = started + schedule.first;
-        let mut next = started + schedule.every;
+        let first = started + setup.first_cycle;
+        let mut next = started + setup.cycle;
         while next < now {
-            next += schedule.every;
+            next += setup.cycle;
         }
-        let mut every = interval_at(next, schedule.every);
+        let mut every = interval_at(next, setup.cycle);
         every.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        Self { first: (first >= now).then(|| interval_at(first, schedule.every)), every }
+        Self { first: (first >= now).then(|| interval_at(first, setup.cycle)), every }
     }
 
     async fn tick(&mut self) {
@@ -183,6 +224,17 @@ impl Cycles {
             _ = self.every.tick() => {}
         }
     }
+}
+
+/// How often folders are looked at that cannot be watched.
+fn polls(setup: &Setup) -> Interval {
+    let every = match setup.watch {
+        Watch::Poll(every) => every,
+        Watch::Auto | Watch::Native => POLL_EVERY,
+    };
+    let mut polls = interval_at(Instant::now() + every, every);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    polls
 }
 
 /// Pings at half of what the service manager allows.

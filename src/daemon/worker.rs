@@ -1,50 +1,36 @@
 //! The thread that works on the databases and the disk.
 
-use crate::engine::{Engine, Reach};
-use crate::error::Result;
-use std::fmt;
+use super::follower::Follower;
+use super::watching::{Change, Wakes};
+use super::{Done, Setup};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 /// What the thread is asked to do.
 pub(super) enum Job {
-    /// One pass over each source.
-    FirstPass,
-    /// A cycle over all links, as far as each goes.
+    /// A cycle over all links.
     Cycle,
+    /// A look at the folders that cannot be watched.
+    Poll,
     /// Removing what is too old.
     Prune,
     /// A change of settings.
-    Change(Box<dyn FnOnce(&mut Engine) + Send>),
+    Change(Setup, super::Change),
 }
 
-/// What became of a job.
+/// What became of a job, or of what an event woke.
 pub(super) enum Outcome {
-    Cycle(Result<Done>),
+    /// A cycle is done.
+    Cycle(Done),
     Prune(Result<()>),
-    Change,
-}
-
-/// A cycle that is done, in numbers.
-pub(super) struct Done {
-    links: usize,
-    events: usize,
-    troubled: usize,
-    took: Duration,
-}
-
-impl fmt::Display for Done {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { links, events, troubled, took } = self;
-        write!(
-            f,
-            "links: {links}, in trouble: {troubled}; last pass: {events} events in {} ms",
-            took.as_millis()
-        )
-    }
+    /// Anything else that was asked for.
+    Done,
+    /// What was under way was given up.
+    Failed(Error),
 }
 
 /// The thread, seen from the loop.
@@ -52,7 +38,6 @@ pub(super) struct Worker {
     jobs: Option<mpsc::Sender<Job>>,
     outcomes: mpsc::Receiver<Outcome>,
     shared: Arc<Shared>,
-    pending: usize,
     cycle_pending: bool,
     last_seen: u64,
 }
@@ -60,81 +45,77 @@ pub(super) struct Worker {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Moves with every pass.
-    passes: AtomicU64,
+    /// Moves with everything that is done.
+    steps: AtomicU64,
+    /// Whether the thread does something, or waits.
+    works: AtomicBool,
+    /// Whether any folder must be polled.
+    polls: AtomicBool,
 }
 
 /// Jobs that can wait; a cycle is never asked for twice.
 const JOBS: usize = 16;
 
 impl Worker {
-    pub(super) fn spawn(mut engine: Engine) -> Result<Self> {
-        let (jobs, mut to_do) = mpsc::channel::<Job>(JOBS);
+    pub(super) fn spawn(engine: Engine, setup: Setup) -> Result<Self> {
+        let (jobs, to_do) = mpsc::channel::<Job>(JOBS);
         let (done, outcomes) = mpsc::channel(JOBS);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { works: AtomicBool::new(true), ..Shared::default() });
         let of_thread = Arc::clone(&shared);
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         std::thread::Builder::new().name("work".to_owned()).spawn(move || {
-            while let Some(job) = to_do.blocking_recv() {
-                if of_thread.stop.load(Ordering::Relaxed) {
+            let (follower, wakes) = match Follower::new(engine, &setup) {
+                Ok(made) => made,
+                Err(error) => {
+                    drop(done.blocking_send(Outcome::Failed(error)));
                     return;
                 }
-                let outcome = match job {
-                    Job::FirstPass => {
-                        Outcome::Cycle(cycle(&mut engine, &of_thread, Reach::OnePass))
-                    }
-                    Job::Cycle => Outcome::Cycle(cycle(&mut engine, &of_thread, Reach::ToEnd)),
-                    Job::Prune => Outcome::Prune(engine.prune()),
-                    Job::Change(change) => {
-                        change(&mut engine);
-                        Outcome::Change
-                    }
-                };
-                if done.blocking_send(outcome).is_err() {
-                    return;
-                }
-            }
+            };
+            let thread = Thread {
+                follower,
+                wakes,
+                jobs: to_do,
+                done,
+                shared: of_thread,
+                runtime,
+                has_woken: false,
+            };
+            thread.run();
         })?;
-        let worker = Self {
-            jobs: Some(jobs),
-            outcomes,
-            shared,
-            pending: 0,
-            cycle_pending: false,
-            last_seen: 0,
-        };
-        Ok(worker)
+        Ok(Self { jobs: Some(jobs), outcomes, shared, cycle_pending: false, last_seen: 0 })
     }
 
     /// Asks for a job; false where the queue is full, which the clock will try again. A cycle that
     /// is asked for while one is under way is that one.
     pub(super) fn ask(&mut self, job: Job) -> bool {
-        let is_cycle = matches!(job, Job::Cycle | Job::FirstPass);
+        let is_cycle = matches!(job, Job::Cycle);
         if is_cycle && self.cycle_pending {
             return true;
         }
         let taken = self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok());
-        if taken {
-            self.pending += 1;
-            self.cycle_pending |= is_cycle;
-        }
+        self.cycle_pending |= taken && is_cycle;
         taken
     }
 
     /// The next outcome; `None` if the thread has ended.
     pub(super) async fn finished(&mut self) -> Option<Outcome> {
         let outcome = self.outcomes.recv().await?;
-        self.pending -= 1;
-        if matches!(outcome, Outcome::Cycle(_)) {
+        if matches!(outcome, Outcome::Cycle(_) | Outcome::Failed(_)) {
             self.cycle_pending = false;
         }
         Some(outcome)
     }
 
+    /// Whether any folder must be polled.
+    pub(super) fn polls(&self) -> bool {
+        self.shared.polls.load(Ordering::Relaxed)
+    }
+
     /// Whether the thread waits for work, or has moved on since this was asked last.
     pub(super) fn moves(&mut self) -> bool {
-        let passes = self.shared.passes.load(Ordering::Relaxed);
-        let moved = passes != self.last_seen || self.pending == 0;
-        self.last_seen = passes;
+        let steps = self.shared.steps.load(Ordering::Relaxed);
+        let moved = steps != self.last_seen || !self.shared.works.load(Ordering::Relaxed);
+        self.last_seen = steps;
         moved
     }
 
@@ -150,16 +131,88 @@ impl Worker {
     }
 }
 
-fn cycle(engine: &mut Engine, shared: &Shared, reach: Reach) -> Result<Done> {
-    let started = Instant::now();
-    let report = engine.cycle(reach, &|| {
-        shared.passes.fetch_add(1, Ordering::Relaxed);
-        shared.stop.load(Ordering::Relaxed)
-    })?;
-    Ok(Done {
-        links: report.links.len(),
-        events: report.events.len(),
-        troubled: report.links.iter().filter(|link| link.error.is_some()).count(),
-        took: started.elapsed(),
-    })
+/// The thread itself.
+struct Thread {
+    follower: Follower,
+    wakes: Wakes,
+    jobs: mpsc::Receiver<Job>,
+    done: mpsc::Sender<Outcome>,
+    shared: Arc<Shared>,
+    runtime: Runtime,
+    /// Whether events had their turn.
+    has_woken: bool,
+}
+
+/// What the thread does next.
+enum Next {
+    Job(Job),
+    Wake(Change),
+    Step,
+    End,
+}
+
+impl Thread {
+    fn run(mut self) {
+        loop {
+            let next = self.next();
+            if self.shared.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let outcome = match next {
+                Next::End => return,
+                Next::Job(job) => self.job(job),
+                Next::Wake(change) => self.follower.wake(change).map(|()| None),
+                Next::Step => self.follower.step().map(|done| done.map(Outcome::Cycle)),
+            };
+            self.shared.polls.store(self.follower.polls(), Ordering::Relaxed);
+            self.shared.steps.fetch_add(1, Ordering::Relaxed);
+            let outcome = outcome.unwrap_or_else(|error| {
+                self.follower.give_up();
+                Some(Outcome::Failed(error))
+            });
+            if outcome.is_some_and(|outcome| self.done.blocking_send(outcome).is_err()) {
+                return;
+            }
+        }
+    }
+
+    /// What was asked for comes first, then what an event woke, then what waits.
+    fn next(&mut self) -> Next {
+        if let Ok(job) = self.jobs.try_recv() {
+            return Next::Job(job);
+        }
+        // In turns: a file that never rests must not hold up what waits.
+        self.has_woken = !self.has_woken || self.follower.is_idle();
+        if self.has_woken
+            && let Some(change) = self.wakes.waiting()
+        {
+            return Next::Wake(change);
+        }
+        if !self.follower.is_idle() {
+            return Next::Step;
+        }
+        self.shared.works.store(false, Ordering::Relaxed);
+        let (jobs, wakes) = (&mut self.jobs, &mut self.wakes);
+        let next = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                job = jobs.recv() => job.map_or(Next::End, Next::Job),
+                change = wakes.next() => change.map_or(Next::End, Next::Wake),
+            }
+        });
+        self.shared.works.store(true, Ordering::Relaxed);
+        next
+    }
+
+    fn job(&mut self, job: Job) -> Result<Option<Outcome>> {
+        match job {
+            Job::Cycle => self.follower.begin_cycle().map(|()| None),
+            Job::Poll => self.follower.poll().map(|()| None),
+            Job::Prune => Ok(Some(Outcome::Prune(self.follower.prune()))),
+            Job::Change(setup, change) => {
+                self.wakes = self.follower.change(&setup, change)?;
+                Ok(Some(Outcome::Done))
+            }
+        }
+    }
 }

@@ -99,13 +99,17 @@ impl Disk for MemoryDisk {
         }
     }
 
+    fn glance(&self, path: &Path) -> Option<FileStat> {
+        self.open(path).ok()?.stat().ok()
+    }
+
     fn sessions(&self) -> Sessions {
         let state = self.0.borrow();
         let thread = |path: &PathBuf| ThreadId::new(path.file_stem().unwrap().to_str().unwrap());
         let files = state
             .files
             .keys()
-            .map(|path| SessionFile { path: path.clone(), thread_id: thread(path) })
+            .map(|path| SessionFile { path: path.clone(), thread_id: thread(path), born: None })
             .collect();
         Sessions { files, incomplete: state.incomplete }
     }

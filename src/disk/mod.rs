@@ -19,6 +19,10 @@ pub trait Disk {
     /// Opens a transcript for reading.
     fn open(&self, path: &Path) -> Result<Box<dyn Transcript>, OpenError>;
 
+    /// The state of what is at a path, found out without opening it: where it is that of a file
+    /// that was read, nothing has changed. It decides nothing else.
+    fn glance(&self, path: &Path) -> Option<FileStat>;
+
     /// The main session files below all Claude folders, by path.
     fn sessions(&self) -> Sessions;
 
@@ -77,6 +81,8 @@ pub struct SessionFile {
     pub path: PathBuf,
     /// The session id, from the file's name.
     pub thread_id: ThreadId,
+    /// When it was made, where the file system tells.
+    pub born: Option<Timestamp>,
 }
 
 /// The store that should hold a file.

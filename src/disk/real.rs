@@ -4,6 +4,7 @@ use super::{Disk, FileStat, OpenError, SessionFile, Sessions, Store, Transcript}
 use crate::ids::{ThreadId, Timestamp};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -38,6 +39,50 @@ impl RealDisk {
     /// Looks again where the Claude folders are; they may have been mounted or made since.
     pub fn refresh(&mut self) {
         self.anchors = anchors(&self.roots);
+    }
+
+    /// The real folders that hold projects (a Claude folder while it has none), and the real folders
+    /// of the projects, each with when it last changed.
+    #[must_use]
+    pub fn projects(&self) -> (Vec<PathBuf>, BTreeMap<PathBuf, Timestamp>) {
+        let mut stores = Vec::new();
+        let mut projects = BTreeMap::new();
+        for root in &self.roots {
+            let Ok(store) = fs_err::canonicalize(root.join("projects")) else {
+                stores.extend(fs_err::canonicalize(root));
+                continue;
+            };
+            for project in folder(&store, &mut Sessions::default()) {
+                let meta = fs_err::metadata(&project).ok().filter(std::fs::Metadata::is_dir);
+                let changed = meta.and_then(|meta| meta.modified().ok());
+                if let Some(changed) = changed
+                    && let Ok(real) = fs_err::canonicalize(&project)
+                {
+                    projects.insert(real, changed.into());
+                }
+            }
+            stores.push(store);
+        }
+        (stores, projects)
+    }
+
+    /// The session files of one project.
+    #[must_use]
+    pub fn sessions_in(&self, project: &Path) -> Sessions {
+        let mut found = Sessions::default();
+        sessions_of(project, &mut found);
+        found
+    }
+
+    /// The session of a file that lies in a project's folder.
+    #[must_use]
+    pub fn session_at(&self, path: &Path) -> Option<SessionFile> {
+        let session = session_at(path)?;
+        let store = session.path.parent()?.parent()?;
+        let is_store = |root: &PathBuf| {
+            fs_err::canonicalize(root.join("projects")).is_ok_and(|known| known == store)
+        };
+        self.roots.iter().any(is_store).then_some(session)
     }
 
     /// The Claude folder whose path, real path or `projects` folder holds this path.
@@ -111,6 +156,10 @@ impl Disk for RealDisk {
         }
     }
 
+    fn glance(&self, path: &Path) -> Option<FileStat> {
+        stat_of(&fs_err::symlink_metadata(path).ok()?).ok()
+    }
+
     fn sessions(&self) -> Sessions {
         let mut found = Sessions::default();
         for root in &self.roots {
@@ -144,22 +193,35 @@ fn nonblock() -> i32 {
     i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default()
 }
 
-/// The session files of a `projects` folder: sub-agent files and helper files are none. A session
-/// is named after its real file, so that a link beside it is no second one.
+/// The session files of a `projects` folder.
 fn sessions_below(projects: &Path, found: &mut Sessions) {
     for project in folder(projects, found) {
-        for path in folder(&project, found) {
-            let Ok(path) = fs_err::canonicalize(&path) else { continue };
-            if path.extension().is_none_or(|end| end != "jsonl") || !path.is_file() {
-                continue;
-            }
-            let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-            if !stem.starts_with("agent-") {
-                let thread_id = ThreadId::new(stem);
-                found.files.push(SessionFile { path, thread_id });
-            }
+        sessions_of(&project, found);
+    }
+}
+
+/// The session files of a project: sub-agent files and helper files are none.
+fn sessions_of(project: &Path, found: &mut Sessions) {
+    for path in folder(project, found) {
+        if path.extension().is_some_and(|end| end == "jsonl") {
+            found.files.extend(session_at(&path));
         }
     }
+}
+
+/// The session of a file, named after its real path, so that a link beside it is no second one.
+fn session_at(path: &Path) -> Option<SessionFile> {
+    let path = fs_err::canonicalize(path).ok()?;
+    let meta = fs_err::metadata(&path).ok()?;
+    if path.extension().is_none_or(|end| end != "jsonl") || !meta.is_file() {
+        return None;
+    }
+    let stem = path.file_stem()?.to_str()?;
+    if stem.starts_with("agent-") {
+        return None;
+    }
+    let thread_id = ThreadId::new(stem);
+    Some(SessionFile { path, thread_id, born: meta.created().ok().map(Timestamp::from) })
 }
 
 /// What is in a folder. What is no folder has nothing in it; what cannot be listed may have.
@@ -189,23 +251,23 @@ fn cleanup_days(root: &Path) -> i64 {
         .unwrap_or(CLEANUP_AGE_DAYS)
 }
 
+fn stat_of(meta: &std::fs::Metadata) -> io::Result<FileStat> {
+    Ok(FileStat {
+        device: meta.dev(),
+        inode: meta.ino(),
+        size: meta.len(),
+        modified: meta.modified()?.into(),
+        changed_ns: meta.ctime().saturating_mul(1_000_000_000).saturating_add(meta.ctime_nsec()),
+    })
+}
+
 /// An open file.
 #[derive(Debug)]
 struct RealFile(File);
 
 impl Transcript for RealFile {
     fn stat(&self) -> io::Result<FileStat> {
-        let meta = self.0.metadata()?;
-        Ok(FileStat {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.len(),
-            modified: meta.modified()?.into(),
-            changed_ns: meta
-                .ctime()
-                .saturating_mul(1_000_000_000)
-                .saturating_add(meta.ctime_nsec()),
-        })
+        stat_of(&self.0.metadata()?)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

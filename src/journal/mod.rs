@@ -14,6 +14,7 @@ mod schema;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 
 use crate::error::{Error, Result};
 use crate::ids::HashKey;

@@ -6,10 +6,11 @@ use crate::ids::HashKey;
 use rusqlite::{OptionalExtension as _, TransactionBehavior};
 
 /// The schema's version now.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Each entry brings `user_version` from its index to the next number. Entries are never edited.
-const MIGRATIONS: [&str; VERSION as usize] = ["
+const MIGRATIONS: [&str; VERSION as usize] = [
+    "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
     -- A link that is or was followed; goes with its link.
     CREATE TABLE links (
@@ -46,7 +47,16 @@ const MIGRATIONS: [&str; VERSION as usize] = ["
         used INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX own_texts_session ON own_texts (session_key, own_text_id DESC);
-"];
+",
+    "
+    -- Sessions that a person unlinked, so that they are not adopted again by themselves.
+    CREATE TABLE tombstones (
+        session_key TEXT NOT NULL,
+        agent_id TEXT NOT NULL,
+        PRIMARY KEY (session_key, agent_id)
+    ) STRICT, WITHOUT ROWID;
+",
+];
 
 /// Brings the schema up to date, each step in one transaction.
 pub(super) fn migrate(journal: &mut Journal) -> Result<()> {
@@ -75,10 +85,10 @@ pub(super) fn migrate(journal: &mut Journal) -> Result<()> {
     check(journal)
 }
 
-/// Refuses a journal of another program's version.
+/// Refuses a journal of a newer program. One of an older program can be read as it is.
 pub(super) fn check(journal: &Journal) -> Result<()> {
     let version = version(journal)?;
-    if version == VERSION {
+    if (1..=VERSION).contains(&version) {
         return Ok(());
     }
     Err(Error::Refused(format!(

@@ -48,6 +48,30 @@ impl Journal {
             .transpose()
     }
 
+    /// All sources with their links and cursors, one after the other.
+    pub fn each_source(
+        &self,
+        mut take: impl FnMut(LinkId, SourceKey, SourceCursor) -> Result<()>,
+    ) -> Result<()> {
+        let failed = |e| self.error("cannot read the sources' cursors", e);
+        let mut statement = self
+            .conn
+            .prepare(
+                "SELECT l.session_key, l.agent_id, s.source_key, s.cursor
+                 FROM sources s JOIN links l USING (link_id)",
+            )
+            .map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let text = |column| row.get::<_, String>(column).map_err(failed);
+            let link =
+                LinkId { session_key: SessionKey::new(text(0)?), agent_id: AgentId::new(text(1)?) };
+            let cursor = self.parse(&text(3)?, "a source's cursor")?;
+            take(link, SourceKey::from_stored(text(2)?), cursor)?;
+        }
+        Ok(())
+    }
+
     /// Begins to follow a source, in place of any other source of the link.
     pub fn add_source(
         &mut self,

@@ -82,6 +82,18 @@ impl Observer for LogObserver {
             Fact::Unplaced { session, events } => {
                 warn!(%session, events, "Events of another writer match no row.");
             }
+            Fact::EventsLost => {
+                warn!("File events came faster than they could be taken; looking at everything.");
+            }
+            Fact::Unwatchable { folder, reason, polled } => {
+                if !self.is_new("watch".to_owned(), reason) {
+                    debug!(folder = %folder.display(), reason, "A folder cannot be watched.");
+                } else if polled {
+                    warn!(folder = %folder.display(), reason, "A folder cannot be watched, and perhaps others; they are looked at every 2 seconds.");
+                } else {
+                    warn!(folder = %folder.display(), reason, "A folder cannot be watched, and perhaps others; they wait for the next cycle.");
+                }
+            }
             Fact::Drift { field, name, version } => {
                 if self.is_new(format!("drift {field} {name}"), "") {
                     warn!(field, name, version, "A row holds a name that no rule knows.");

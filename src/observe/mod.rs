@@ -100,6 +100,17 @@ pub enum Fact<'a> {
         /// How many.
         events: usize,
     },
+    /// File events were lost, or came faster than they could be taken: everything is looked at.
+    EventsLost,
+    /// A folder cannot be watched; it is looked at in intervals.
+    Unwatchable {
+        /// The folder.
+        folder: &'a Path,
+        /// The system's word for it.
+        reason: &'a str,
+        /// Whether it is looked at every two seconds; else it waits for the next cycle.
+        polled: bool,
+    },
     /// A row holds a name that no rule knows.
     Drift {
         /// Which kind of name.

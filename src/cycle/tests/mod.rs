@@ -140,7 +140,6 @@ impl World {
             observer: &Nobody,
             key: &self.key,
             rules: &self.rules,
-            stop: &|| false,
         };
         armed::until(point, || cycle.run().unwrap())
     }

@@ -1,0 +1,313 @@
+//! What is looked at next: what an event names first, then one source after the other.
+//!
+//! Answers: which links may have something new, and passes them a window each, so that none holds up
+//! another. Always holds: a link waits once, however often it is named; a cycle is done when each of
+//! its links was passed once. Deliberately elsewhere: threads and time (`worker`, `mod`), the pass
+//! (`cycle`).
+
+use super::newcomers::{Newcomer, Newcomers};
+use super::table::Table;
+use super::watching::{Change, Wakes, Watching};
+use super::{Done, Setup};
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::Adopt;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::ids::{AgentId, Sequence};
+use crate::link::LinkId;
+use crate::link::adopt::{DEFAULT_AGENT, session_key};
+use crate::observe::Fact;
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use tokio::time::Instant;
+use tracing::warn;
+
+/// Follows the links of an engine.
+#[derive(Debug)]
+pub(super) struct Follower {
+    engine: Engine,
+    table: Table,
+    watching: Watching,
+    /// Set where sessions are adopted by themselves.
+    newcomers: Option<Newcomers>,
+    /// Links to be passed, each once.
+    queue: VecDeque<LinkId>,
+    queued: HashSet<LinkId>,
+    cycle: Option<Under>,
+    /// The signal log's `data_version` when the links were read.
+    version: Option<i64>,
+    /// The last event's number then: a smaller one later is a restored log.
+    last: Sequence,
+}
+
+/// A cycle under way.
+#[derive(Debug)]
+struct Under {
+    began: Instant,
+    left: HashSet<LinkId>,
+    events: usize,
+    troubled: usize,
+}
+
+impl Follower {
+    /// Reads the links and watches their folders; what has come since they were read last waits to
+    /// be passed.
+    pub(super) fn new(engine: Engine, setup: &Setup) -> Result<(Self, Wakes)> {
+        let (watching, wakes) = Watching::new(setup.watch, engine.signal_log(), engine.observer());
+        let mut follower = Self {
+            engine,
+            table: Table::default(),
+            watching,
+            newcomers: None,
+            queue: VecDeque::new(),
+            queued: HashSet::new(),
+            cycle: None,
+            version: None,
+            last: Sequence::default(),
+        };
+        follower.adopt_by_itself(setup.adopt);
+        follower.read_links()?;
+        follower.recall()?;
+        Ok((follower, wakes))
+    }
+
+    /// Takes other settings from now on, and watches anew.
+    pub(super) fn change(
+        &mut self,
+        setup: &Setup,
+        change: impl FnOnce(&mut Engine),
+    ) -> Result<Wakes> {
+        change(&mut self.engine);
+        let (watching, wakes) =
+            Watching::new(setup.watch, self.engine.signal_log(), self.engine.observer());
+        self.watching = watching;
+        self.adopt_by_itself(setup.adopt);
+        self.table.unsettle();
+        self.read_links_again()?;
+        Ok(wakes)
+    }
+
+    fn adopt_by_itself(&mut self, adopt: Adopt) {
+        let started = SystemClock.now();
+        self.newcomers = (adopt == Adopt::Auto).then(|| Newcomers::new(started));
+    }
+
+    /// Begins a cycle: all links that may have something new are to be passed.
+    pub(super) fn begin_cycle(&mut self) -> Result<()> {
+        let began = Instant::now();
+        self.engine.begin_cycle()?;
+        self.read_links()?;
+        self.watch_folders();
+        let left: HashSet<LinkId> =
+            self.table.unsettled(self.engine.disk(), |_| true).into_iter().collect();
+        for id in &left {
+            self.enqueue(id.clone());
+        }
+        self.cycle = Some(Under { began, left, events: 0, troubled: 0 });
+        Ok(())
+    }
+
+    /// Looks at what an event named.
+    pub(super) fn wake(&mut self, change: Change) -> Result<()> {
+        match change {
+            Change::Unknown => {
+                self.engine.observer().observe(&Fact::EventsLost);
+                self.read_links_again()?;
+                for id in self.table.unsettled(self.engine.disk(), |_| true) {
+                    self.enqueue(id);
+                }
+                Ok(())
+            }
+            Change::Paths(paths) => paths.iter().try_for_each(|path| self.wake_path(path)),
+        }
+    }
+
+    fn wake_path(&mut self, path: &Path) -> Result<()> {
+        if self.table.follows(path) {
+            // At once, before whatever waits: somebody just wrote there.
+            let new = self.table.new_in(path, self.engine.disk());
+            return new.into_iter().try_for_each(|id| self.pass(id));
+        }
+        if path.extension().is_some_and(|end| end == "jsonl") {
+            if let Some(newcomers) = &mut self.newcomers
+                && let Some(session) = self.engine.disk().session_at(path)
+            {
+                newcomers.add(session);
+            }
+            return Ok(());
+        }
+        if path.extension().is_some_and(|end| end == "sqlite-wal") {
+            return self.read_links();
+        }
+        // A folder came, or another in its place.
+        self.watch_folders();
+        for id in self.table.unsettled(self.engine.disk(), |file| file.starts_with(path)) {
+            self.enqueue(id);
+        }
+        Ok(())
+    }
+
+    /// Looks at the folders that cannot be watched.
+    pub(super) fn poll(&mut self) -> Result<()> {
+        self.read_links()?;
+        self.watch_folders();
+        let watching = &self.watching;
+        let is_polled = |file: &Path| file.parent().is_some_and(|f| watching.is_polled(f));
+        for id in self.table.unsettled(self.engine.disk(), is_polled) {
+            self.enqueue(id);
+        }
+        Ok(())
+    }
+
+    /// Whether any folder must be polled.
+    pub(super) fn polls(&self) -> bool {
+        self.watching.polls()
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_idle(&self) -> bool {
+        let is_adopting = self.newcomers.as_ref().is_some_and(|newcomers| !newcomers.is_empty());
+        self.queue.is_empty() && self.cycle.is_none() && !is_adopting
+    }
+
+    /// Does the next bit of what waits; gives the cycle that it ended.
+    pub(super) fn step(&mut self) -> Result<Option<Done>> {
+        if let Some(id) = self.queue.pop_front() {
+            self.queued.remove(&id);
+            self.pass(id)?;
+        } else if let Some(newcomer) = self.newcomers.as_mut().and_then(Newcomers::next) {
+            self.adopt(&newcomer)?;
+        }
+        let Some(cycle) = self.cycle.take_if(|cycle| cycle.left.is_empty()) else {
+            return Ok(None);
+        };
+        self.engine.checkpoint()?;
+        Ok(Some(Done {
+            links: self.table.len(),
+            events: cycle.events,
+            troubled: cycle.troubled,
+            took: cycle.began.elapsed(),
+        }))
+    }
+
+    /// Removes events and cursors that are too old.
+    pub(super) fn prune(&mut self) -> Result<()> {
+        self.engine.prune()
+    }
+
+    fn enqueue(&mut self, id: LinkId) {
+        if self.queued.insert(id.clone()) {
+            self.queue.push_back(id);
+        }
+    }
+
+    /// One pass over a link.
+    fn pass(&mut self, id: LinkId) -> Result<()> {
+        let is_of_cycle = self.cycle.as_mut().is_some_and(|cycle| cycle.left.remove(&id));
+        let Some(report) = self.engine.look(&id)? else {
+            return self.read_links_again();
+        };
+        if let Some(cycle) = &mut self.cycle {
+            cycle.events += usize::from(report.event.is_some());
+            cycle.troubled += usize::from(is_of_cycle && report.error.is_some());
+        }
+        self.table.note(&report);
+        if report.behind && self.engine.catches_up_at_once() {
+            self.enqueue(id);
+        }
+        if report.outcome.ends_link() { self.read_links_again() } else { Ok(()) }
+    }
+
+    fn adopt(&mut self, newcomer: &Newcomer) -> Result<()> {
+        let agent = AgentId::new(DEFAULT_AGENT);
+        let session = &newcomer.session;
+        let id = LinkId {
+            session_key: session_key(&agent, &session.thread_id),
+            agent_id: agent.clone(),
+        };
+        let is_followed = self.table.has(&id) || self.table.follows(&session.path);
+        if is_followed || self.engine.is_buried(&id)? {
+            return Ok(());
+        }
+        match self.engine.adopt(session, &agent, newcomer.from_start) {
+            Ok(link) => {
+                if let Some(link) = link {
+                    self.table.add(&link);
+                }
+                self.pass(id)
+            }
+            // What is wrong with one file is no matter of the others.
+            Err(Error::Failed(reason) | Error::Usage(reason)) => {
+                warn!(reason, "A session is not followed.");
+                Ok(())
+            }
+            Err(Error::Io(error)) => {
+                warn!(%error, "A session is not followed.");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the links again where another program has written since.
+    fn read_links(&mut self) -> Result<()> {
+        let version = self.engine.log().data_version()?;
+        if self.version == Some(version) {
+            return Ok(());
+        }
+        let last = self.engine.log().last_sequence_ever()?;
+        if last < self.last {
+            // A restored log: what it lost is found where its files are looked at.
+            self.table.unsettle();
+        }
+        self.last = last;
+        self.version = Some(version);
+        for id in self.table.fill(self.engine.links()?) {
+            self.enqueue(id);
+        }
+        self.watch_folders();
+        Ok(())
+    }
+
+    fn read_links_again(&mut self) -> Result<()> {
+        self.version = None;
+        self.read_links()
+    }
+
+    /// Takes from the journal which files had nothing left to do.
+    fn recall(&mut self) -> Result<()> {
+        let Self { engine, table, queue, queued, .. } = self;
+        let log = engine.log();
+        engine.journal().each_source(|id, source, cursor| {
+            let event = cursor.last_event;
+            if event == Sequence::default() || !log.has_lost(&id, event)? {
+                table.recall(&id, &source, &cursor);
+            }
+            Ok(())
+        })?;
+        queue.clear();
+        queued.clear();
+        Ok(())
+    }
+
+    /// Gives up what waits; the next cycle finds it again.
+    pub(super) fn give_up(&mut self) {
+        self.queue.clear();
+        self.queued.clear();
+        self.cycle = None;
+        self.version = None;
+    }
+
+    /// Watches every folder that holds a followed file or may come to hold one.
+    fn watch_folders(&mut self) {
+        let mut folders = self.table.folders();
+        if let Some(newcomers) = &mut self.newcomers {
+            let table = &self.table;
+            let is_followed = |path: &Path| table.follows(path);
+            folders.extend(newcomers.look(self.engine.disk(), SystemClock.now(), is_followed));
+        }
+        let log = self.engine.signal_log().parent().unwrap_or(Path::new("/"));
+        folders.insert(fs_err::canonicalize(log).unwrap_or_else(|_| PathBuf::from(log)));
+        self.watching.set(&folders, self.engine.observer());
+    }
+}

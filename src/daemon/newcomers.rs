@@ -1,0 +1,98 @@
+//! Automatic following: which session files nobody has adopted yet.
+//!
+//! Answers: which files are to be adopted, and from where. Always holds: a file that was born after
+//! our start is followed from its first byte, an older one from its end. Deliberately elsewhere: the
+//! adoption itself (`cycle`), the list of files (`disk`).
+
+use crate::disk::{RealDisk, SessionFile};
+use crate::ids::Timestamp;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+/// File systems stamp a birth with a coarser clock than ours.
+const COARSE_MS: i64 = 20;
+/// A folder that changed less than this before it was listed may have changed again in the same
+/// tick of its clock.
+const FRESH_MS: i64 = 2_000;
+
+/// The files that nobody has adopted yet.
+#[derive(Debug)]
+pub(super) struct Newcomers {
+    started: Timestamp,
+    /// The project folders that were listed, each as it had last changed then.
+    listed: HashMap<PathBuf, Timestamp>,
+    waiting: VecDeque<Newcomer>,
+    /// The paths of those that wait.
+    known: HashSet<PathBuf>,
+}
+
+/// A session file to be adopted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Newcomer {
+    pub(super) session: SessionFile,
+    /// Whether from its first byte.
+    pub(super) from_start: bool,
+}
+
+impl Newcomers {
+    pub(super) fn new(started: Timestamp) -> Self {
+        Self { started, listed: HashMap::new(), waiting: VecDeque::new(), known: HashSet::new() }
+    }
+
+    /// Lists the project folders that changed since they were listed last, and keeps the files that
+    /// are not followed. Gives the folders to be watched.
+    pub(super) fn look(
+        &mut self,
+        disk: &RealDisk,
+        now: Timestamp,
+        is_followed: impl Fn(&Path) -> bool,
+    ) -> BTreeSet<PathBuf> {
+        let (stores, projects) = disk.projects();
+        self.listed.retain(|folder, _| projects.contains_key(folder));
+        for (folder, changed) in &projects {
+            if self.listed.get(folder) == Some(changed) {
+                continue;
+            }
+            self.list(folder, disk, &is_followed);
+            if now.ms_since(*changed) > FRESH_MS {
+                self.listed.insert(folder.clone(), *changed);
+            }
+        }
+        stores.into_iter().chain(projects.into_keys()).collect()
+    }
+
+    fn list(&mut self, folder: &Path, disk: &RealDisk, is_followed: &impl Fn(&Path) -> bool) {
+        for session in disk.sessions_in(folder).files {
+            if !is_followed(&session.path) {
+                self.add(session);
+            }
+        }
+    }
+
+    /// Takes a file that just showed itself.
+    pub(super) fn add(&mut self, session: SessionFile) {
+        if !self.known.insert(session.path.clone()) {
+            return;
+        }
+        let from_start = session.born.is_some_and(|born| born.plus_ms(COARSE_MS) >= self.started);
+        let newcomer = Newcomer { session, from_start };
+        // Who is new has somebody at the keyboard; the old ones can wait.
+        if from_start {
+            self.waiting.push_front(newcomer);
+        } else {
+            self.waiting.push_back(newcomer);
+        }
+    }
+
+    /// The next file to be adopted.
+    pub(super) fn next(&mut self) -> Option<Newcomer> {
+        let next = self.waiting.pop_front()?;
+        self.known.remove(&next.session.path);
+        Some(next)
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}

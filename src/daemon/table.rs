@@ -1,0 +1,190 @@
+//! The links in memory: which files they mean, and which of these may have something new.
+//!
+//! Always holds: what stands here is only a hint that spares looking; what a link is, and how far it
+//! was read, is asked of the databases at each pass.
+
+use crate::cycle::LinkReport;
+use crate::disk::{Disk, FileStat};
+use crate::ids::{SourceKey, Timestamp};
+use crate::journal::SourceCursor;
+use crate::link::{Link, LinkId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+/// The links in memory.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// By file: below its real folder, as file events name it; empty where a link names none.
+    by_file: BTreeMap<PathBuf, Vec<Entry>>,
+    files: HashMap<LinkId, PathBuf>,
+}
+
+/// A link, as much of it as an idle look needs.
+#[derive(Debug)]
+struct Entry {
+    id: LinkId,
+    source: SourceKey,
+    made: Timestamp,
+    /// Its marker when the links were read.
+    marker: Option<u64>,
+    /// The file as it was when nothing was left to do.
+    settled: Option<FileStat>,
+}
+
+impl Table {
+    /// Takes the links as they are now; gives those that are new or not the same any more. What is
+    /// known of the others stays.
+    pub(super) fn fill(&mut self, links: Vec<Link>) -> Vec<LinkId> {
+        let mut old = std::mem::take(self);
+        let mut folders = HashMap::new();
+        let mut new = Vec::new();
+        for link in links {
+            let file = link.path().map(|path| real(&path, &mut folders)).unwrap_or_default();
+            let mut entry = Entry::of(&link);
+            match old.remove(&link.id) {
+                Some(old) if old.is_same(&entry) => entry.settled = old.settled,
+                _ => new.push(link.id),
+            }
+            self.insert(file, entry);
+        }
+        new
+    }
+
+    /// Takes one more link.
+    pub(super) fn add(&mut self, link: &Link) {
+        let file = link.path().map(|path| real(&path, &mut HashMap::new())).unwrap_or_default();
+        self.remove(&link.id);
+        self.insert(file, Entry::of(link));
+    }
+
+    fn insert(&mut self, file: PathBuf, entry: Entry) {
+        self.files.insert(entry.id.clone(), file.clone());
+        self.by_file.entry(file).or_default().push(entry);
+    }
+
+    fn remove(&mut self, id: &LinkId) -> Option<Entry> {
+        let entries = self.by_file.get_mut(&self.files.remove(id)?)?;
+        let at = entries.iter().position(|entry| entry.id == *id)?;
+        Some(entries.swap_remove(at))
+    }
+
+    fn get_mut(&mut self, id: &LinkId) -> Option<&mut Entry> {
+        let entries = self.by_file.get_mut(self.files.get(id)?)?;
+        entries.iter_mut().find(|entry| entry.id == *id)
+    }
+
+    /// How many links there are.
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether this link is there.
+    pub(super) fn has(&self, id: &LinkId) -> bool {
+        self.files.contains_key(id)
+    }
+
+    /// Whether any link means this file.
+    pub(super) fn follows(&self, file: &Path) -> bool {
+        self.by_file.get(file).is_some_and(|entries| !entries.is_empty())
+    }
+
+    /// The links of a file, unless it is as it was when nothing was left to do.
+    pub(super) fn new_in(&self, file: &Path, disk: &dyn Disk) -> Vec<LinkId> {
+        let entries = self.by_file.get(file).map(Vec::as_slice).unwrap_or_default();
+        unsettled(file, entries, disk).cloned().collect()
+    }
+
+    /// The links that may have something new, of the files that are meant.
+    pub(super) fn unsettled(
+        &self,
+        disk: &dyn Disk,
+        is_meant: impl Fn(&Path) -> bool,
+    ) -> Vec<LinkId> {
+        self.by_file
+            .iter()
+            .filter(|(file, _)| is_meant(file))
+            .flat_map(|(file, entries)| unsettled(file, entries, disk))
+            .cloned()
+            .collect()
+    }
+
+    /// Takes what the journal knows of a source: whether nothing was left to do.
+    pub(super) fn recall(&mut self, id: &LinkId, source: &SourceKey, cursor: &SourceCursor) {
+        let Some(entry) = self.get_mut(id) else { return };
+        let is_same = entry.source == *source && entry.made == cursor.linked_at;
+        let is_done = entry.marker == Some(cursor.position) && cursor.misses == 0;
+        entry.settled = cursor.settled.filter(|_| is_same && is_done);
+    }
+
+    /// Takes what a pass found.
+    pub(super) fn note(&mut self, report: &LinkReport) {
+        if let Some(entry) = self.get_mut(&report.link.id)
+            && entry.source == report.source
+        {
+            entry.settled = report.settled;
+        }
+    }
+
+    /// Forgets what is known of the files, so that all are looked at again.
+    pub(super) fn unsettle(&mut self) {
+        for entry in self.by_file.values_mut().flatten() {
+            entry.settled = None;
+        }
+    }
+
+    /// The folders that hold the files.
+    pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
+        let mut folders = BTreeSet::new();
+        let mut last = None;
+        for folder in self.by_file.keys().filter_map(|file| file.parent()) {
+            // They are sorted: one folder comes many times in a row.
+            if last != Some(folder) && folder.is_absolute() {
+                folders.insert(folder.to_owned());
+                last = Some(folder);
+            }
+        }
+        folders
+    }
+}
+
+impl Entry {
+    fn of(link: &Link) -> Self {
+        Self {
+            id: link.id.clone(),
+            source: link.source_key(),
+            made: link.created_at,
+            marker: link.marker(),
+            settled: None,
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.source == other.source && self.made == other.made
+    }
+}
+
+/// The links of a file that is not as it was when nothing was left to do.
+fn unsettled<'a>(
+    file: &Path,
+    entries: &'a [Entry],
+    disk: &dyn Disk,
+) -> impl Iterator<Item = &'a LinkId> {
+    let is_known = entries.iter().any(|entry| entry.settled.is_some());
+    let now = if is_known { disk.glance(file) } else { None };
+    let is_new = move |entry: &&Entry| entry.settled.is_none() || entry.settled != now;
+    entries.iter().filter(is_new).map(|entry| &entry.id)
+}
+
+/// A path below its real folder, as file events name it. Folders come many times.
+fn real(path: &Path, folders: &mut HashMap<PathBuf, PathBuf>) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return path.to_owned();
+    };
+    if let Some(real) = folders.get(folder) {
+        return real.join(name);
+    }
+    let real = fs_err::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let file = real.join(name);
+    folders.insert(folder.to_owned(), real);
+    file
+}
