@@ -6,17 +6,18 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::cycle::{Adoption, Cycle, CycleReport, LinkReport, Rules, Sighting};
-use crate::disk::{RealDisk, SessionFile};
+use crate::disk::{Patience, RealDisk, SessionFile};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, HashKey};
 use crate::journal::Journal;
 use crate::link::{Link, LinkId};
 use crate::lock::Lock;
 use crate::observe::{LogObserver, Observer};
-use crate::record::{Retention, SignalLog};
+use crate::record::{LinkFilter, Retention, SignalLog};
 use crate::state::StateFolder;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Both databases, the disk, the key and the rules of a run.
 #[derive(Debug)]
@@ -27,8 +28,9 @@ pub struct Engine {
     key: HashKey,
     rules: Rules,
     retention: Retention,
+    patience: Arc<Patience>,
     observer: LogObserver,
-    _lock: Option<Lock>,
+    lock: Option<Arc<Lock>>,
     /// Device and number of both databases, to notice that somebody replaced one.
     files: Vec<(PathBuf, (u64, u64))>,
 }
@@ -60,11 +62,27 @@ impl Engine {
         plan.state.create()?;
         let log_path = plan.state.signal_log();
         let log = SignalLog::open(&log_path)?;
-        let lock = Lock::take(&plan.state, &log_path, &plan.runtime)?;
+        let lock = Arc::new(Lock::take(&plan.state, &log_path, &plan.runtime)?);
+        Self::open_under(plan, log, lock, Arc::default())
+    }
+
+    /// Opens everything once more, under the locks that are held already, for a thread that takes
+    /// another's place.
+    pub fn open_again(plan: Plan, lock: Arc<Lock>, patience: Arc<Patience>) -> Result<Self> {
+        let log = SignalLog::open(&plan.state.signal_log())?;
+        Self::open_under(plan, log, lock, patience)
+    }
+
+    fn open_under(
+        plan: Plan,
+        log: SignalLog,
+        lock: Arc<Lock>,
+        patience: Arc<Patience>,
+    ) -> Result<Self> {
         let key = plan.state.hash_key()?;
+        let paths = [plan.state.signal_log(), plan.state.journal()];
         let journal = Journal::open(&plan.state.journal(), &key)?;
-        let paths = [log_path, plan.state.journal()];
-        let mut engine = Self::new(plan, log, journal, key, Some(lock));
+        let mut engine = Self::new(plan, log, journal, key, Some(lock), patience);
         for path in paths {
             let number = number(&path)?;
             engine.files.push((path, number));
@@ -77,28 +95,48 @@ impl Engine {
         let key = plan.state.hash_key_unsaved()?;
         let log = SignalLog::copy_in_memory(&plan.state.signal_log())?;
         let journal = Journal::copy_in_memory(&plan.state.journal(), &key)?;
-        Ok(Self::new(plan, log, journal, key, None))
+        Ok(Self::new(plan, log, journal, key, None, Arc::default()))
     }
 
-    fn new(plan: Plan, log: SignalLog, journal: Journal, key: HashKey, lock: Option<Lock>) -> Self {
+    fn new(
+        plan: Plan,
+        log: SignalLog,
+        journal: Journal,
+        key: HashKey,
+        lock: Option<Arc<Lock>>,
+        patience: Arc<Patience>,
+    ) -> Self {
         Self {
             log,
             journal,
-            disk: RealDisk::new(plan.claude_dirs),
+            disk: RealDisk::new(plan.claude_dirs, Arc::clone(&patience)),
+            patience,
             key,
             rules: plan.rules,
             retention: plan.retention,
             observer: LogObserver::default(),
-            _lock: lock,
+            lock,
             files: Vec::new(),
         }
     }
 
     /// Takes other settings from now on; the state folder stays.
-    pub fn reconfigure(&mut self, claude_dirs: Vec<PathBuf>, rules: Rules, retention: Retention) {
-        self.disk = RealDisk::new(claude_dirs);
-        self.rules = rules;
-        self.retention = retention;
+    pub fn reconfigure(&mut self, plan: Plan) {
+        self.disk.set_roots(plan.claude_dirs);
+        self.rules = plan.rules;
+        self.retention = plan.retention;
+    }
+
+    /// The locks, for who takes our place.
+    #[must_use]
+    pub fn lock(&self) -> Option<Arc<Lock>> {
+        self.lock.clone()
+    }
+
+    /// How long our calls to the disks take, for who watches.
+    #[must_use]
+    pub fn patience(&self) -> Arc<Patience> {
+        Arc::clone(&self.patience)
     }
 
     /// Runs one cycle over all links, each as far as the rules say.
@@ -110,11 +148,16 @@ impl Engine {
         Ok(report)
     }
 
-    /// Makes ready for passes over all links: looks where the folders are, and finishes what an
-    /// earlier life began.
-    pub fn begin_cycle(&mut self) -> Result<()> {
+    /// Looks again where the Claude folders are.
+    pub fn refresh(&mut self) -> Result<()> {
         self.check_files()?;
         self.disk.refresh();
+        Ok(())
+    }
+
+    /// Finishes what an earlier life began, and forgets what is left of links that are no more.
+    pub fn tidy(&mut self) -> Result<()> {
+        self.check_files()?;
         self.means().tidy()
     }
 
@@ -150,15 +193,21 @@ impl Engine {
         self.journal.is_buried(id)
     }
 
-    /// The links that are followed.
-    pub fn links(&self) -> Result<Vec<Link>> {
-        self.log.links(self.rules.filter())
+    /// Which links are followed.
+    #[must_use]
+    pub const fn followed(&self) -> LinkFilter {
+        self.rules.filter()
     }
 
     /// Whether a source that is behind is passed again at once.
     #[must_use]
     pub const fn catches_up_at_once(&self) -> bool {
         self.rules.at_once
+    }
+
+    /// Writes down for the commands what is left alone.
+    pub fn note_parked(&mut self) -> Result<()> {
+        self.journal.set_parked(&self.patience.parked(), SystemClock.now())
     }
 
     /// Moves what was committed to its place in the signal log, for idle moments.

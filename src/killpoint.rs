@@ -69,6 +69,26 @@ pub fn pass(point: KillPoint) {
 #[cfg(not(any(debug_assertions, test)))]
 pub const fn pass(_point: KillPoint) {}
 
+/// Waits here as long as a test wants a disk to hang: calls about the path in
+/// `UPSTREAMD_TEST_HANG` or below it, while there is a file of that name with `.hang` behind.
+#[cfg(all(debug_assertions, not(test)))]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's wish, not a setting; no release build reads it"
+)]
+pub fn hang(path: &std::path::Path) {
+    let Some(hanging) = std::env::var_os("UPSTREAMD_TEST_HANG") else { return };
+    let mut flag = hanging.clone();
+    flag.push(".hang");
+    while path.starts_with(&hanging) && std::path::Path::new(&flag).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// Nothing, where no test runs the program.
+#[cfg(any(test, not(debug_assertions)))]
+pub const fn hang(_path: &std::path::Path) {}
+
 /// Unwinds here if the test of this thread asked for it.
 #[cfg(test)]
 pub fn pass(point: KillPoint) {

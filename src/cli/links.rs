@@ -14,6 +14,8 @@ use crate::link::adopt::{DEFAULT_AGENT, session_key};
 use crate::record::{LinkFilter, SignalLog};
 use clap::Args;
 use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct UnlinkArgs {
@@ -40,6 +42,7 @@ pub(super) fn list(mut context: Context) -> Result<()> {
     let journal = Journal::open_read_only(&context.state.journal())?;
     let disk = context.disk();
     let misses = context.loaded.settings.misses;
+    let parked = journal.as_ref().map(Journal::parked).transpose()?.unwrap_or_default();
     let typed_at = log.last_human_at()?;
     let mut rows = Vec::new();
     for link in links {
@@ -49,7 +52,10 @@ pub(super) fn list(mut context: Context) -> Result<()> {
             }
             None => None,
         };
-        let standing = standing(&disk, &link, cursor.as_ref(), misses);
+        let standing = match parked_since(&parked, &link) {
+            Some(since) => Standing::parked(since),
+            None => standing(&disk, &link, cursor.as_ref(), misses),
+        };
         let version = log.state_version(&link.id.session_key, &link.id.agent_id)?;
         let last_human = typed_at.get(&link.id).copied();
         rows.push((link, standing, version, last_human));
@@ -117,6 +123,21 @@ fn nothing(context: &mut Context) -> Result<()> {
         return context.out.json_line(&json!({ "links": [] }));
     }
     context.out.line("No session is adopted. Adopt one with `upstreamd adopt SESSION`.")
+}
+
+impl Standing {
+    /// Not asked: whoever asks hangs.
+    fn parked(since: Timestamp) -> Self {
+        let ago = ago(since, SystemClock.now());
+        let error = format!("its disk does not answer; the daemon left it alone {ago}");
+        Self { state: "parked", behind: None, error: Some(error) }
+    }
+}
+
+/// Since when the daemon leaves a link's file alone.
+fn parked_since(parked: &BTreeMap<PathBuf, Timestamp>, link: &Link) -> Option<Timestamp> {
+    let path = link.path()?;
+    parked.iter().find(|(parked, _)| path.starts_with(parked)).map(|(_, since)| *since)
 }
 
 fn standing(disk: &dyn Disk, link: &Link, cursor: Option<&SourceCursor>, misses: u32) -> Standing {

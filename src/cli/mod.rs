@@ -28,6 +28,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use output::Output;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Notices when a person types into a Claude Code session that an agent is responsible for, records
 /// it once, and tells the sessions that watch it.
@@ -132,7 +133,10 @@ impl Context {
 
     /// The transcripts.
     fn disk(&self) -> crate::disk::RealDisk {
-        crate::disk::RealDisk::new(self.loaded.settings.claude_dirs.clone())
+        let dirs = self.loaded.settings.claude_dirs.clone();
+        let mut disk = crate::disk::RealDisk::new(dirs, Arc::default());
+        disk.refresh();
+        disk
     }
 }
 

@@ -5,7 +5,7 @@ use crate::classify::Settings as ClassifySettings;
 use crate::config::{CatchUp, Environment, Overrides, Settings, load};
 use crate::cycle::Rules;
 use crate::daemon::{self, Setup};
-use crate::engine::{Engine, Plan};
+use crate::engine::Plan;
 use crate::error::Result;
 use crate::record::Retention;
 use clap::Args;
@@ -23,15 +23,11 @@ pub(super) fn run(
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<()> {
-    let open = || Engine::open(plan(context, Mode::Daemon));
-    daemon::run(&open, args.standby, setup(&context.loaded.settings), &|| {
+    let settings = &context.loaded.settings;
+    let plan = plan(context, settings, Mode::Daemon);
+    daemon::run(plan, args.standby, setup(settings), &|| {
         let settings = load(overrides, env)?.settings;
-        let setup = setup(&settings);
-        let (rules, retention) = (rules(&settings, Mode::Daemon), retention(&settings));
-        let change = move |engine: &mut Engine| {
-            engine.reconfigure(settings.claude_dirs, rules, retention);
-        };
-        Ok((setup, Box::new(change)))
+        Ok((setup(&settings), self::plan(context, &settings, Mode::Daemon)))
     })
 }
 
@@ -45,8 +41,7 @@ pub(super) enum Mode {
 }
 
 /// What an engine is made from, by the configuration.
-pub(super) fn plan(context: &Context, mode: Mode) -> Plan {
-    let settings = &context.loaded.settings;
+pub(super) fn plan(context: &Context, settings: &Settings, mode: Mode) -> Plan {
     Plan {
         state: context.state.clone(),
         runtime: context.runtime.clone(),
@@ -87,5 +82,6 @@ const fn setup(settings: &Settings) -> Setup {
         cycle: settings.cycle,
         watch: settings.watch,
         adopt: settings.adopt,
+        source_deadline: settings.source_deadline,
     }
 }

@@ -78,6 +78,7 @@ impl Sighting<'_> {
             let untimed = (cursor.position > 0).then_some(link.created_at);
             cursor.floor = past.floor.or(untimed.map(|at| at.plus_ms(-FLOOR_MARGIN_MS)));
             cursor.mark = Some(probe::mark(file, cursor.position, self.key)?);
+            cursor.settled = Some(stat).filter(|stat| stat.size == cursor.position);
         }
         cursor.reader = past.reader;
         cursor.last_uuid = past.last_uuid;

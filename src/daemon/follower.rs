@@ -8,10 +8,11 @@
 use super::newcomers::{Newcomer, Newcomers};
 use super::table::Table;
 use super::watching::{Change, Wakes, Watching};
+use super::worker::Shared;
 use super::{Done, Setup};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Adopt;
-use crate::engine::Engine;
+use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, Sequence};
 use crate::link::LinkId;
@@ -19,6 +20,7 @@ use crate::link::adopt::{DEFAULT_AGENT, session_key};
 use crate::observe::Fact;
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -26,6 +28,7 @@ use tracing::warn;
 #[derive(Debug)]
 pub(super) struct Follower {
     engine: Engine,
+    shared: Arc<Shared>,
     table: Table,
     watching: Watching,
     /// Set where sessions are adopted by themselves.
@@ -52,10 +55,11 @@ struct Under {
 impl Follower {
     /// Reads the links and watches their folders; what has come since they were read last waits to
     /// be passed.
-    pub(super) fn new(engine: Engine, setup: &Setup) -> Result<(Self, Wakes)> {
+    pub(super) fn new(engine: Engine, setup: &Setup, shared: Arc<Shared>) -> Result<(Self, Wakes)> {
         let (watching, wakes) = Watching::new(setup.watch, engine.signal_log(), engine.observer());
         let mut follower = Self {
             engine,
+            shared,
             table: Table::default(),
             watching,
             newcomers: None,
@@ -65,6 +69,8 @@ impl Follower {
             version: None,
             last: Sequence::default(),
         };
+        follower.engine.note_parked()?;
+        follower.engine.refresh()?;
         follower.adopt_by_itself(setup.adopt);
         follower.read_links()?;
         follower.recall()?;
@@ -72,12 +78,8 @@ impl Follower {
     }
 
     /// Takes other settings from now on, and watches anew.
-    pub(super) fn change(
-        &mut self,
-        setup: &Setup,
-        change: impl FnOnce(&mut Engine),
-    ) -> Result<Wakes> {
-        change(&mut self.engine);
+    pub(super) fn change(&mut self, setup: &Setup, plan: Plan) -> Result<Wakes> {
+        self.engine.reconfigure(plan);
         let (watching, wakes) =
             Watching::new(setup.watch, self.engine.signal_log(), self.engine.observer());
         self.watching = watching;
@@ -95,7 +97,7 @@ impl Follower {
     /// Begins a cycle: all links that may have something new are to be passed.
     pub(super) fn begin_cycle(&mut self) -> Result<()> {
         let began = Instant::now();
-        self.engine.begin_cycle()?;
+        self.engine.refresh()?;
         self.read_links()?;
         self.watch_folders();
         let left: HashSet<LinkId> =
@@ -190,6 +192,12 @@ impl Follower {
         }))
     }
 
+    /// Takes up again what answers now.
+    pub(super) fn release(&mut self) -> Result<()> {
+        self.engine.note_parked()?;
+        self.begin_cycle()
+    }
+
     /// Removes events and cursors that are too old.
     pub(super) fn prune(&mut self) -> Result<()> {
         self.engine.prune()
@@ -203,6 +211,10 @@ impl Follower {
 
     /// One pass over a link.
     fn pass(&mut self, id: LinkId) -> Result<()> {
+        // An abandoned thread that wakes up must not meet its successor at another source.
+        if self.shared.is_stopped() {
+            return Ok(());
+        }
         let is_of_cycle = self.cycle.as_mut().is_some_and(|cycle| cycle.left.remove(&id));
         let Some(report) = self.engine.look(&id)? else {
             return self.read_links_again();
@@ -262,7 +274,10 @@ impl Follower {
         }
         self.last = last;
         self.version = Some(version);
-        for id in self.table.fill(self.engine.links()?) {
+        self.engine.tidy()?;
+        let mut filling = self.table.begin_fill();
+        self.engine.log().each_link(self.engine.followed(), |link| filling.take(&link))?;
+        for id in filling.new {
             self.enqueue(id);
         }
         self.watch_folders();

@@ -6,6 +6,7 @@
 //! is found by the next cycle. Deliberately elsewhere: what a pass does (`cycle`).
 
 mod follower;
+mod hung;
 mod newcomers;
 mod signals;
 mod table;
@@ -13,11 +14,13 @@ mod watching;
 mod worker;
 
 use crate::config::{Adopt, Watch};
-use crate::engine::Engine;
+use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
+use hung::Hung;
 use sd_notify::NotifyState;
 pub use signals::Signal;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
@@ -45,13 +48,12 @@ pub struct Setup {
     pub watch: Watch,
     /// Which sessions are adopted by themselves.
     pub adopt: Adopt,
+    /// How long a disk may keep us waiting.
+    pub source_deadline: Duration,
 }
 
-/// What an engine is to be set to.
-pub type Change = Box<dyn FnOnce(&mut Engine) + Send>;
-
 /// Reads the configuration again, for SIGHUP.
-pub type Reload<'a> = dyn Fn() -> Result<(Setup, Change)> + 'a;
+pub type Reload<'a> = dyn Fn() -> Result<(Setup, Plan)> + 'a;
 
 /// A cycle that is done, in numbers.
 #[derive(Debug)]
@@ -73,19 +75,13 @@ impl fmt::Display for Done {
     }
 }
 
-/// Runs the daemon until SIGTERM or SIGINT. `open` gives it its engine; in standby it is asked again
-/// until nobody else holds the locks.
-pub fn run(
-    open: &dyn Fn() -> Result<Engine>,
-    standby: bool,
-    setup: Setup,
-    reload: &Reload<'_>,
-) -> Result<()> {
+/// Runs the daemon until SIGTERM or SIGINT; in standby it waits until nobody else holds the locks.
+pub fn run(plan: Plan, standby: bool, setup: Setup, reload: &Reload<'_>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let mut signals = signals::listen()?;
     runtime.block_on(async {
-        match wait_for_engine(open, standby, &mut signals).await? {
-            Some(engine) => serve(engine, setup, signals, reload).await,
+        match wait_for_engine(&plan, standby, &mut signals).await? {
+            Some(engine) => serve(engine, plan, setup, signals, reload).await,
             None => Ok(()),
         }
     })
@@ -93,7 +89,7 @@ pub fn run(
 
 /// The engine; `None` where a signal came first.
 async fn wait_for_engine(
-    open: &dyn Fn() -> Result<Engine>,
+    plan: &Plan,
     standby: bool,
     signals: &mut mpsc::Receiver<Signal>,
 ) -> Result<Option<Engine>> {
@@ -106,7 +102,7 @@ async fn wait_for_engine(
                 Some(Signal::Stop) | None => return Ok(None),
                 Some(Signal::Reload | Signal::Status) => {}
             },
-            _ = tries.tick() => match open() {
+            _ = tries.tick() => match Engine::open(plan.clone()) {
                 Err(Error::Busy(reason)) if standby => {
                     if !said {
                         said = true;
@@ -122,19 +118,22 @@ async fn wait_for_engine(
 /// The loop itself.
 async fn serve(
     engine: Engine,
+    mut plan: Plan,
     mut setup: Setup,
     mut signals: mpsc::Receiver<Signal>,
     reload: &Reload<'_>,
 ) -> Result<()> {
     let started = Instant::now();
     info!(version = env!("CARGO_PKG_VERSION"), signal_log = %engine.signal_log().display(), "Started.");
+    let lock = engine.lock();
     let mut worker = Worker::spawn(engine, setup)?;
     let mut ready = false;
     let mut status = String::from("first pass");
     let mut cycles = Cycles::new(&setup, started);
     let mut polls = polls(&setup);
-    let mut prune = interval_at(started + PRUNE_EVERY, PRUNE_EVERY);
-    prune.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut hung = Hung::default();
+    let mut looks = looks(&setup);
+    let mut prune = interval(PRUNE_EVERY);
     let mut watchdog = watchdog();
     worker.ask(Job::Prune);
     worker.ask(Job::Cycle);
@@ -144,9 +143,10 @@ async fn serve(
             signal = signals.recv() => match signal {
                 Some(Signal::Status) => info!(status, "Status."),
                 Some(Signal::Reload) => match reload() {
-                    Ok((new, change)) => {
-                        if worker.ask(Job::Change(new, change)) {
-                            setup = new;
+                    Ok((new, new_plan)) => {
+                        if worker.ask(Job::Change(new, Box::new(new_plan.clone()))) {
+                            (setup, plan) = (new, new_plan);
+                            looks = self::looks(&setup);
                             cycles = Cycles::new(&setup, started);
                             polls = self::polls(&setup);
                             info!("Read the configuration again.");
@@ -179,6 +179,25 @@ async fn serve(
             }
             _ = polls.tick(), if worker.polls() => {
                 worker.ask(Job::Poll);
+            }
+            _ = looks.tick() => {
+                let answered = hung.answered();
+                for path in &answered {
+                    info!(path = %path.display(), "The disk answers again.");
+                    worker.patience().release(path);
+                }
+                if !answered.is_empty() {
+                    worker.ask(Job::Release);
+                }
+                if let Some(lock) = &lock && hung.has_hung(worker.patience(), setup.source_deadline) {
+                    let path = worker.patience().park(&plan.claude_dirs);
+                    error!(path = %path.display(), "The disk does not answer; going on without it until it does.");
+                    let patience = Arc::new(worker.patience().of_successor());
+                    let engine = Engine::open_again(plan.clone(), Arc::clone(lock), patience)?;
+                    let successor = Worker::spawn(engine, setup)?;
+                    hung.add(std::mem::replace(&mut worker, successor).abandon(), path);
+                    worker.ask(Job::Cycle);
+                }
             }
             _ = prune.tick() => {
                 worker.ask(Job::Prune);
@@ -232,9 +251,19 @@ fn polls(setup: &Setup) -> Interval {
         Watch::Poll(every) => every,
         Watch::Auto | Watch::Native => POLL_EVERY,
     };
-    let mut polls = interval_at(Instant::now() + every, every);
-    polls.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    polls
+    interval(every)
+}
+
+/// How often the worker's call to a disk is looked at: a hang is noticed in at most one and a half
+/// deadlines.
+fn looks(setup: &Setup) -> Interval {
+    interval(setup.source_deadline / 2)
+}
+
+fn interval(every: Duration) -> Interval {
+    let mut interval = interval_at(Instant::now() + every, every);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    interval
 }
 
 /// Pings at half of what the service manager allows.

@@ -4,7 +4,7 @@
 //! our start is followed from its first byte, an older one from its end. Deliberately elsewhere: the
 //! adoption itself (`cycle`), the list of files (`disk`).
 
-use crate::disk::{RealDisk, SessionFile};
+use crate::disk::{RealDisk, SessionFile, Sessions};
 use crate::ids::Timestamp;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -47,26 +47,24 @@ impl Newcomers {
         now: Timestamp,
         is_followed: impl Fn(&Path) -> bool,
     ) -> BTreeSet<PathBuf> {
-        let (stores, projects) = disk.projects();
-        self.listed.retain(|folder, _| projects.contains_key(folder));
-        for (folder, changed) in &projects {
+        let projects = disk.projects();
+        self.listed.retain(|folder, _| projects.folders.contains_key(folder));
+        for (folder, changed) in &projects.folders {
             if self.listed.get(folder) == Some(changed) {
                 continue;
             }
-            self.list(folder, disk, &is_followed);
-            if now.ms_since(*changed) > FRESH_MS {
+            let mut found = Sessions::default();
+            disk.sessions_in(folder, &mut found);
+            for session in found.files {
+                if !is_followed(&session.path) {
+                    self.add(session);
+                }
+            }
+            if now.ms_since(*changed) > FRESH_MS && !found.incomplete {
                 self.listed.insert(folder.clone(), *changed);
             }
         }
-        stores.into_iter().chain(projects.into_keys()).collect()
-    }
-
-    fn list(&mut self, folder: &Path, disk: &RealDisk, is_followed: &impl Fn(&Path) -> bool) {
-        for session in disk.sessions_in(folder).files {
-            if !is_followed(&session.path) {
-                self.add(session);
-            }
-        }
+        projects.stores.into_iter().chain(projects.folders.into_keys()).collect()
     }
 
     /// Takes a file that just showed itself.

@@ -32,22 +32,10 @@ struct Entry {
 }
 
 impl Table {
-    /// Takes the links as they are now; gives those that are new or not the same any more. What is
-    /// known of the others stays.
-    pub(super) fn fill(&mut self, links: Vec<Link>) -> Vec<LinkId> {
-        let mut old = std::mem::take(self);
-        let mut folders = HashMap::new();
-        let mut new = Vec::new();
-        for link in links {
-            let file = link.path().map(|path| real(&path, &mut folders)).unwrap_or_default();
-            let mut entry = Entry::of(&link);
-            match old.remove(&link.id) {
-                Some(old) if old.is_same(&entry) => entry.settled = old.settled,
-                _ => new.push(link.id),
-            }
-            self.insert(file, entry);
-        }
-        new
+    /// Begins to take the links as they are now. What is known of those that are the same stays.
+    pub(super) fn begin_fill(&mut self) -> Filling<'_> {
+        let old = std::mem::take(self);
+        Filling { table: self, old, folders: HashMap::new(), new: Vec::new() }
     }
 
     /// Takes one more link.
@@ -144,6 +132,28 @@ impl Table {
             }
         }
         folders
+    }
+}
+
+/// A table that takes the links anew.
+#[derive(Debug)]
+pub(super) struct Filling<'a> {
+    table: &'a mut Table,
+    old: Table,
+    folders: HashMap<PathBuf, PathBuf>,
+    /// The links that are new or not the same any more.
+    pub(super) new: Vec<LinkId>,
+}
+
+impl Filling<'_> {
+    pub(super) fn take(&mut self, link: &Link) {
+        let file = link.path().map(|path| real(&path, &mut self.folders)).unwrap_or_default();
+        let mut entry = Entry::of(link);
+        match self.old.remove(&link.id) {
+            Some(old) if old.is_same(&entry) => entry.settled = old.settled,
+            _ => self.new.push(link.id.clone()),
+        }
+        self.table.insert(file, entry);
     }
 }
 

@@ -3,10 +3,12 @@
 use super::follower::Follower;
 use super::watching::{Change, Wakes};
 use super::{Done, Setup};
-use crate::engine::Engine;
+use crate::disk::Patience;
+use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -18,8 +20,10 @@ pub(super) enum Job {
     Poll,
     /// Removing what is too old.
     Prune,
+    /// Taking up what was left alone.
+    Release,
     /// A change of settings.
-    Change(Setup, super::Change),
+    Change(Setup, Box<Plan>),
 }
 
 /// What became of a job, or of what an event woke.
@@ -40,10 +44,14 @@ pub(super) struct Worker {
     shared: Arc<Shared>,
     cycle_pending: bool,
     last_seen: u64,
+    patience: Arc<Patience>,
+    thread: JoinHandle<()>,
 }
 
-#[derive(Default)]
-struct Shared {
+/// What both sides see.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Whether the thread is to end.
     stop: AtomicBool,
     /// Moves with everything that is done.
     steps: AtomicU64,
@@ -51,6 +59,13 @@ struct Shared {
     works: AtomicBool,
     /// Whether any folder must be polled.
     polls: AtomicBool,
+}
+
+impl Shared {
+    /// Whether the thread is to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// Jobs that can wait; a cycle is never asked for twice.
@@ -63,8 +78,9 @@ impl Worker {
         let shared = Arc::new(Shared { works: AtomicBool::new(true), ..Shared::default() });
         let of_thread = Arc::clone(&shared);
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-        std::thread::Builder::new().name("work".to_owned()).spawn(move || {
-            let (follower, wakes) = match Follower::new(engine, &setup) {
+        let patience = engine.patience();
+        let thread = std::thread::Builder::new().name("work".to_owned()).spawn(move || {
+            let (follower, wakes) = match Follower::new(engine, &setup, Arc::clone(&of_thread)) {
                 Ok(made) => made,
                 Err(error) => {
                     drop(done.blocking_send(Outcome::Failed(error)));
@@ -82,7 +98,15 @@ impl Worker {
             };
             thread.run();
         })?;
-        Ok(Self { jobs: Some(jobs), outcomes, shared, cycle_pending: false, last_seen: 0 })
+        Ok(Self {
+            jobs: Some(jobs),
+            outcomes,
+            shared,
+            cycle_pending: false,
+            last_seen: 0,
+            patience,
+            thread,
+        })
     }
 
     /// Asks for a job; false where the queue is full, which the clock will try again. A cycle that
@@ -117,6 +141,17 @@ impl Worker {
         let moved = steps != self.last_seen || !self.shared.works.load(Ordering::Relaxed);
         self.last_seen = steps;
         moved
+    }
+
+    /// What the thread's calls to the disks look like.
+    pub(super) fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// Leaves the thread to the call that it hangs in; it ends by itself once that returns.
+    pub(super) fn abandon(mut self) -> JoinHandle<()> {
+        self.stop();
+        self.thread
     }
 
     /// Asks the thread to end after the pass at hand.
@@ -155,7 +190,7 @@ impl Thread {
     fn run(mut self) {
         loop {
             let next = self.next();
-            if self.shared.stop.load(Ordering::Relaxed) {
+            if self.shared.is_stopped() {
                 return;
             }
             let outcome = match next {
@@ -208,9 +243,10 @@ impl Thread {
         match job {
             Job::Cycle => self.follower.begin_cycle().map(|()| None),
             Job::Poll => self.follower.poll().map(|()| None),
+            Job::Release => self.follower.release().map(|()| Some(Outcome::Done)),
             Job::Prune => Ok(Some(Outcome::Prune(self.follower.prune()))),
-            Job::Change(setup, change) => {
-                self.wakes = self.follower.change(&setup, change)?;
+            Job::Change(setup, plan) => {
+                self.wakes = self.follower.change(&setup, *plan)?;
                 Ok(Some(Outcome::Done))
             }
         }

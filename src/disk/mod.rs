@@ -4,11 +4,15 @@
 //! is opened beneath a Claude folder and never leads out of it, and opening never waits for a FIFO
 //! or a device. Deliberately elsewhere: what a file's state means (`probe`).
 
+mod listing;
 #[cfg(test)]
 pub(crate) mod memory;
+mod patience;
 mod real;
 
 use crate::ids::{ThreadId, Timestamp};
+pub use listing::Projects;
+pub use patience::Patience;
 pub use real::RealDisk;
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -1,14 +1,17 @@
 //! The machine's own disk.
 
-use super::{Disk, FileStat, OpenError, SessionFile, Sessions, Store, Transcript};
-use crate::ids::{ThreadId, Timestamp};
+use super::listing::real;
+use super::patience::Patience;
+use super::{Disk, FileStat, OpenError, Sessions, Store, Transcript};
+use crate::ids::Timestamp;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// Claude Code's default age of files that it cleans up.
 const CLEANUP_AGE_DAYS: i64 = 30;
@@ -17,8 +20,9 @@ const DAY_MS: i64 = 86_400_000;
 /// Transcripts below some Claude folders of this machine.
 #[derive(Debug)]
 pub struct RealDisk {
-    roots: Vec<PathBuf>,
+    pub(super) roots: Vec<PathBuf>,
     anchors: Vec<Anchor>,
+    pub(super) patience: Arc<Patience>,
 }
 
 /// A folder that paths may lie beneath, held open so that no link leads out of it.
@@ -29,76 +33,38 @@ struct Anchor {
 }
 
 impl RealDisk {
-    /// Looks at these Claude folders (each holds `projects/`); they need not exist yet.
+    /// Will look at these Claude folders (each holds `projects/`) once it is refreshed; they need
+    /// not exist yet.
     #[must_use]
-    pub fn new(roots: Vec<PathBuf>) -> Self {
-        let anchors = anchors(&roots);
-        Self { roots, anchors }
+    pub const fn new(roots: Vec<PathBuf>, patience: Arc<Patience>) -> Self {
+        Self { roots, anchors: Vec::new(), patience }
     }
 
-    /// Looks again where the Claude folders are; they may have been mounted or made since.
+    /// Looks where the Claude folders are; they may have been mounted or made since.
     pub fn refresh(&mut self) {
-        self.anchors = anchors(&self.roots);
+        self.anchors = anchors(&self.roots, &self.patience);
     }
 
-    /// The real folders that hold projects (a Claude folder while it has none), and the real folders
-    /// of the projects, each with when it last changed.
-    #[must_use]
-    pub fn projects(&self) -> (Vec<PathBuf>, BTreeMap<PathBuf, Timestamp>) {
-        let mut stores = Vec::new();
-        let mut projects = BTreeMap::new();
-        for root in &self.roots {
-            let Ok(store) = fs_err::canonicalize(root.join("projects")) else {
-                stores.extend(fs_err::canonicalize(root));
-                continue;
-            };
-            for project in folder(&store, &mut Sessions::default()) {
-                let meta = fs_err::metadata(&project).ok().filter(std::fs::Metadata::is_dir);
-                let changed = meta.and_then(|meta| meta.modified().ok());
-                if let Some(changed) = changed
-                    && let Ok(real) = fs_err::canonicalize(&project)
-                {
-                    projects.insert(real, changed.into());
-                }
-            }
-            stores.push(store);
-        }
-        (stores, projects)
-    }
-
-    /// The session files of one project.
-    #[must_use]
-    pub fn sessions_in(&self, project: &Path) -> Sessions {
-        let mut found = Sessions::default();
-        sessions_of(project, &mut found);
-        found
-    }
-
-    /// The session of a file that lies in a project's folder.
-    #[must_use]
-    pub fn session_at(&self, path: &Path) -> Option<SessionFile> {
-        let session = session_at(path)?;
-        let store = session.path.parent()?.parent()?;
-        let is_store = |root: &PathBuf| {
-            fs_err::canonicalize(root.join("projects")).is_ok_and(|known| known == store)
-        };
-        self.roots.iter().any(is_store).then_some(session)
+    /// Looks at other Claude folders from now on.
+    pub fn set_roots(&mut self, roots: Vec<PathBuf>) {
+        self.roots = roots;
+        self.refresh();
     }
 
     /// The Claude folder whose path, real path or `projects` folder holds this path.
     fn root_of(&self, path: &Path) -> Option<&PathBuf> {
-        self.roots
-            .iter()
-            .find(|root| prefixes(root).iter().any(|(prefix, _)| path.starts_with(prefix)))
+        self.roots.iter().find(|root| {
+            prefixes(root, &self.patience).iter().any(|(prefix, _)| path.starts_with(prefix))
+        })
     }
 }
 
 /// The prefixes that a path below a Claude folder can have, and the folder that each names. A
 /// person may have moved `projects` to another disk and left a symbolic link.
-fn prefixes(root: &Path) -> Vec<(PathBuf, PathBuf)> {
+fn prefixes(root: &Path, patience: &Patience) -> Vec<(PathBuf, PathBuf)> {
     let mut prefixes = vec![(root.to_owned(), root.to_owned())];
     for folder in [root.to_owned(), root.join("projects")] {
-        if let Ok(real) = fs_err::canonicalize(&folder) {
+        if let Some(real) = real(patience, &folder) {
             prefixes.push((folder, real.clone()));
             prefixes.push((real.clone(), real));
         }
@@ -106,12 +72,13 @@ fn prefixes(root: &Path) -> Vec<(PathBuf, PathBuf)> {
     prefixes
 }
 
-fn anchors(roots: &[PathBuf]) -> Vec<Anchor> {
+fn anchors(roots: &[PathBuf], patience: &Patience) -> Vec<Anchor> {
     let mut anchors: Vec<Anchor> = roots
         .iter()
-        .flat_map(|root| prefixes(root))
+        .flat_map(|root| prefixes(root, patience))
         .filter_map(|(prefix, folder)| {
-            let dir = Dir::open_ambient_dir(folder, ambient_authority()).ok()?;
+            let open = || Dir::open_ambient_dir(&folder, ambient_authority()).ok();
+            let dir = patience.during(&folder, open).flatten()?;
             Some(Anchor { prefix, dir })
         })
         .collect();
@@ -136,34 +103,30 @@ impl Disk for RealDisk {
         if rest.components().any(|part| !matches!(part, Component::Normal(_))) {
             return Err(OpenError::Outside);
         }
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(nonblock());
-        match anchor.dir.open_with(rest, &options) {
-            Ok(file) => {
-                let file = file.into_std();
-                let meta = file.metadata().map_err(OpenError::Unreadable)?;
-                if meta.is_file() { Ok(Box::new(RealFile(file))) } else { Err(OpenError::Missing) }
+        match self.patience.during(path, || open_below(anchor, rest)) {
+            Some(opened) => {
+                let (file, stat) = opened?;
+                let patience = Arc::clone(&self.patience);
+                Ok(Box::new(RealFile {
+                    file,
+                    path: path.to_owned(),
+                    first: Cell::new(Some(stat)),
+                    patience,
+                }))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(OpenError::Missing),
-            // cap-std's word for a link that leads out has no errno of its own.
-            Err(error)
-                if error.kind() == io::ErrorKind::PermissionDenied
-                    && error.raw_os_error().is_none() =>
-            {
-                Err(OpenError::Outside)
-            }
-            Err(error) => Err(OpenError::Unreadable(error)),
+            None => Err(OpenError::Unreadable(no_answer())),
         }
     }
 
     fn glance(&self, path: &Path) -> Option<FileStat> {
-        stat_of(&fs_err::symlink_metadata(path).ok()?).ok()
+        let meta = self.patience.during(path, || fs_err::symlink_metadata(path).ok()).flatten()?;
+        stat_of(&meta).ok()
     }
 
     fn sessions(&self) -> Sessions {
         let mut found = Sessions::default();
         for root in &self.roots {
-            sessions_below(&root.join("projects"), &mut found);
+            self.sessions_below(&root.join("projects"), &mut found);
         }
         found.files.sort_by(|a, b| a.path.cmp(&b.path));
         found.files.dedup();
@@ -172,14 +135,18 @@ impl Disk for RealDisk {
 
     fn store(&self, path: &Path) -> Store {
         let root = self.root_of(path);
-        let projects = root.map(|root| root.join("projects"));
-        let meta = projects.as_ref().and_then(|projects| fs_err::metadata(projects).ok());
+        let known = root.and_then(|root| {
+            let projects = root.join("projects");
+            let meta =
+                || fs_err::metadata(&projects).ok().filter(|_| fs_err::read_dir(&projects).is_ok());
+            Some((self.patience.during(&projects, meta).flatten()?, projects))
+        });
         Store {
-            present: projects.as_ref().is_some_and(|projects| fs_err::read_dir(projects).is_ok()),
-            device: meta.map(|meta| meta.dev()),
-            has_sessions: projects.is_some_and(|projects| {
+            present: known.is_some(),
+            device: known.as_ref().map(|(meta, _)| meta.dev()),
+            has_sessions: known.is_some_and(|(_, projects)| {
                 let mut found = Sessions::default();
-                sessions_below(&projects, &mut found);
+                self.sessions_below(&projects, &mut found);
                 !found.files.is_empty()
             }),
             cleaned_at: root.and_then(|root| modified(&root.join(".last-cleanup"))),
@@ -188,53 +155,32 @@ impl Disk for RealDisk {
     }
 }
 
+/// Opens a regular file below a folder.
+fn open_below(anchor: &Anchor, rest: &Path) -> Result<(File, FileStat), OpenError> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(nonblock());
+    match anchor.dir.open_with(rest, &options) {
+        Ok(file) => {
+            let file = file.into_std();
+            let meta = file.metadata().map_err(OpenError::Unreadable)?;
+            let stat = stat_of(&meta).map_err(OpenError::Unreadable)?;
+            if meta.is_file() { Ok((file, stat)) } else { Err(OpenError::Missing) }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(OpenError::Missing),
+        // cap-std's word for a link that leads out has no errno of its own.
+        Err(error)
+            if error.kind() == io::ErrorKind::PermissionDenied
+                && error.raw_os_error().is_none() =>
+        {
+            Err(OpenError::Outside)
+        }
+        Err(error) => Err(OpenError::Unreadable(error)),
+    }
+}
+
 /// `O_NONBLOCK`, so that opening a FIFO in a transcript's place does not wait for its writer.
 fn nonblock() -> i32 {
     i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default()
-}
-
-/// The session files of a `projects` folder.
-fn sessions_below(projects: &Path, found: &mut Sessions) {
-    for project in folder(projects, found) {
-        sessions_of(&project, found);
-    }
-}
-
-/// The session files of a project: sub-agent files and helper files are none.
-fn sessions_of(project: &Path, found: &mut Sessions) {
-    for path in folder(project, found) {
-        if path.extension().is_some_and(|end| end == "jsonl") {
-            found.files.extend(session_at(&path));
-        }
-    }
-}
-
-/// The session of a file, named after its real path, so that a link beside it is no second one.
-fn session_at(path: &Path) -> Option<SessionFile> {
-    let path = fs_err::canonicalize(path).ok()?;
-    let meta = fs_err::metadata(&path).ok()?;
-    if path.extension().is_none_or(|end| end != "jsonl") || !meta.is_file() {
-        return None;
-    }
-    let stem = path.file_stem()?.to_str()?;
-    if stem.starts_with("agent-") {
-        return None;
-    }
-    let thread_id = ThreadId::new(stem);
-    Some(SessionFile { path, thread_id, born: meta.created().ok().map(Timestamp::from) })
-}
-
-/// What is in a folder. What is no folder has nothing in it; what cannot be listed may have.
-fn folder(path: &Path, found: &mut Sessions) -> Vec<PathBuf> {
-    match fs_err::read_dir(path) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
-        Err(error) => {
-            let kind = error.kind();
-            found.incomplete |=
-                !matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-            Vec::new()
-        }
-    }
 }
 
 fn modified(path: &Path) -> Option<Timestamp> {
@@ -263,16 +209,35 @@ fn stat_of(meta: &std::fs::Metadata) -> io::Result<FileStat> {
 
 /// An open file.
 #[derive(Debug)]
-struct RealFile(File);
+struct RealFile {
+    file: File,
+    path: PathBuf,
+    /// Its state when it was opened, for whoever asks first.
+    first: Cell<Option<FileStat>>,
+    patience: Arc<Patience>,
+}
 
 impl Transcript for RealFile {
     fn stat(&self) -> io::Result<FileStat> {
-        stat_of(&self.0.metadata()?)
+        if let Some(stat) = self.first.take() {
+            return Ok(stat);
+        }
+        let stat = || stat_of(&self.file.metadata()?);
+        self.patience.during(&self.path, stat).unwrap_or_else(|| Err(no_answer()))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(buffer, offset)
+        let read = || self.file.read_at(buffer, offset);
+        self.patience.during(&self.path, read).unwrap_or_else(|| Err(no_answer()))
     }
+}
+
+/// What is said of a file whose disk keeps us waiting.
+fn no_answer() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "its disk does not answer; it is left alone until it does",
+    )
 }
 
 #[cfg(test)]
@@ -284,7 +249,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("claude");
         fs_err::create_dir_all(root.join("projects/-p")).unwrap();
-        let disk = RealDisk::new(vec![root.clone()]);
+        let mut disk = RealDisk::new(vec![root.clone()], Arc::default());
+        disk.refresh();
         (folder, root, disk)
     }
 
@@ -340,7 +306,8 @@ mod tests {
         fs_err::rename(root.join("projects"), &away).unwrap();
         symlink(&away, root.join("projects")).unwrap();
         fs_err::write(away.join("-p/a.jsonl"), "x\n").unwrap();
-        let disk = RealDisk::new(vec![root.clone()]);
+        let mut disk = RealDisk::new(vec![root.clone()], Arc::default());
+        disk.refresh();
         assert_eq!(word(&disk.open(&root.join("projects/-p/a.jsonl"))), "opened");
         assert_eq!(word(&disk.open(&away.join("-p/a.jsonl"))), "opened");
         assert_eq!(disk.sessions().files.len(), 1);

@@ -10,6 +10,7 @@ mod cursor;
 mod identity;
 mod intent;
 mod own_text;
+mod parked;
 mod schema;
 mod source;
 #[cfg(test)]
@@ -55,6 +56,10 @@ impl Journal {
             return Ok(None);
         };
         let journal = Self { conn: reading.connection, path: path.to_owned() };
+        if schema::version(&journal)? == 0 {
+            // Somebody is just making it.
+            return Ok(None);
+        }
         schema::check(&journal)?;
         Ok(Some(journal))
     }

@@ -55,6 +55,8 @@ const MIGRATIONS: [&str; VERSION as usize] = [
         agent_id TEXT NOT NULL,
         PRIMARY KEY (session_key, agent_id)
     ) STRICT, WITHOUT ROWID;
+    -- Files and folders that the daemon leaves alone, since their disk does not answer.
+    CREATE TABLE parked (path TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ",
 ];
 
@@ -98,7 +100,8 @@ pub(super) fn check(journal: &Journal) -> Result<()> {
     )))
 }
 
-fn version(journal: &Journal) -> Result<u32> {
+/// The version of the schema that it has now.
+pub(super) fn version(journal: &Journal) -> Result<u32> {
     journal
         .conn
         .query_row("PRAGMA user_version", [], |row| row.get(0))

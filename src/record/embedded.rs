@@ -46,6 +46,11 @@ pub(super) fn open_read_only(path: &Path) -> Result<Option<SignalLog>> {
     let Some(reading) = sqlite::open_read_only(path)? else {
         return Ok(None);
     };
+    let failed = |source| Error::database("cannot read the schema", path, source);
+    if is_empty(&reading.connection).map_err(failed)? {
+        // Somebody is just making it.
+        return Ok(None);
+    }
     check(&reading.connection, path)?;
     Ok(Some(of(reading.connection, path, reading.frozen)))
 }

@@ -38,6 +38,13 @@ const COLUMNS: &str = "session_key, agent_id, catalog_id, host_id, thread_id, up
 impl SignalLog {
     /// The links, by catalog, session key and agent.
     pub fn links(&self, filter: LinkFilter) -> Result<Vec<Link>> {
+        let mut links = Vec::new();
+        self.each_link(filter, |link| links.push(link))?;
+        Ok(links)
+    }
+
+    /// The links one after the other, in the same order: ten thousand at once are ten megabytes.
+    pub fn each_link(&self, filter: LinkFilter, mut take: impl FnMut(Link)) -> Result<()> {
         self.read("cannot read the links", |connection| {
             let which = match filter {
                 LinkFilter::All => "",
@@ -52,7 +59,7 @@ impl SignalLog {
                      ORDER BY catalog_id, session_key, agent_id"
                 ))?
                 .query_map([], from_row)?
-                .collect()
+                .try_for_each(|link| link.map(&mut take))
         })
     }
 

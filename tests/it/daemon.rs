@@ -1,73 +1,10 @@
 //! The daemon as a process: readiness, cycles, signals, the lock.
 
+use crate::process::Daemon;
 use crate::world::World;
-use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::UnixDatagram;
-use std::process::{Child, Stdio};
-use std::time::Duration;
-
-/// Longer than anything takes; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-struct Daemon {
-    process: Child,
-    notify: UnixDatagram,
-}
-
-impl Daemon {
-    fn start(world: &World, n: u32) -> Self {
-        let socket = world.path().join(format!("notify-{n}"));
-        let notify = UnixDatagram::bind(&socket).unwrap();
-        notify.set_read_timeout(Some(PATIENCE)).unwrap();
-        let process = world
-            .command(&["run"])
-            .env("NOTIFY_SOCKET", &socket)
-            .env("UPSTREAMD_CYCLE", "100ms")
-            .env("UPSTREAMD_FIRST_CYCLE", "50ms")
-            .env("WATCHDOG_USEC", "200000")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        Self { process, notify }
-    }
-
-    /// Waits for a message to the service manager that holds these words.
-    fn wait_for(&self, words: &str) -> String {
-        let mut buffer = [0; 512];
-        loop {
-            let length = match self.notify.recv(&mut buffer) {
-                Ok(length) => length,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => panic!("no message with {words}: {error}"),
-            };
-            let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
-            if message.contains(words) {
-                return message;
-            }
-        }
-    }
-
-    /// Waits, cycle by cycle, until so many turns are recorded.
-    fn wait_for_turns(&self, world: &World, turns: u64) {
-        while world.turns() < turns {
-            self.wait_for("STATUS=");
-        }
-        assert_eq!(world.turns(), turns);
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.process.id().to_string();
-        let sent = std::process::Command::new("kill").args([signal, &id]).status().unwrap();
-        assert!(sent.success());
-    }
-
-    fn end(self) -> (std::process::ExitStatus, String) {
-        let output = self.process.wait_with_output().unwrap();
-        (output.status, String::from_utf8(output.stderr).unwrap())
-    }
-}
+use std::process::Stdio;
 
 #[test]
 fn the_daemon_records_turns_survives_kill_9_and_ends_on_sigterm_with_0() {
@@ -123,16 +60,7 @@ fn a_standby_waits_for_the_lock() {
     world.adopt(1);
     let first = Daemon::start(&world, 1);
     first.wait_for("READY=1");
-    let socket = world.path().join("notify-standby");
-    let notify = UnixDatagram::bind(&socket).unwrap();
-    notify.set_read_timeout(Some(PATIENCE)).unwrap();
-    let process = world
-        .command(&["run", "--standby"])
-        .env("NOTIFY_SOCKET", &socket)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let standby = Daemon { process, notify };
+    let standby = Daemon::of(&world, "notify-standby", world.command(&["run", "--standby"]));
     let mut impatient =
         world.command(&["run", "--standby"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(impatient.stderr.take().unwrap()).lines();

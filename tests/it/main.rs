@@ -9,6 +9,8 @@
 mod architecture;
 mod daemon;
 mod kill;
+mod live;
+mod process;
 mod story;
 mod tour;
 mod world;

@@ -1,0 +1,111 @@
+//! The session files below the Claude folders.
+
+use super::patience::Patience;
+use super::{RealDisk, SessionFile, Sessions};
+use crate::ids::{ThreadId, Timestamp};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folders that hold projects, and the projects.
+#[derive(Debug, Default)]
+pub struct Projects {
+    /// The real `projects` folders; a Claude folder while it has none.
+    pub stores: Vec<PathBuf>,
+    /// The real folders of the projects, each with when it last changed.
+    pub folders: BTreeMap<PathBuf, Timestamp>,
+}
+
+impl RealDisk {
+    /// The folders below the Claude folders.
+    #[must_use]
+    pub fn projects(&self) -> Projects {
+        let mut found = Projects::default();
+        for root in &self.roots {
+            let Some(store) = self.real(&root.join("projects")) else {
+                found.stores.extend(self.real(root));
+                continue;
+            };
+            for project in self.folder(&store, &mut Sessions::default()) {
+                let Some(real) = self.real(&project) else { continue };
+                let meta = self.patience.during(&real, || fs_err::metadata(&real).ok()).flatten();
+                let changed = meta.filter(std::fs::Metadata::is_dir).map(|meta| meta.modified());
+                if let Some(Ok(changed)) = changed {
+                    found.folders.insert(real, changed.into());
+                }
+            }
+            found.stores.push(store);
+        }
+        found
+    }
+
+    /// The session of a file that lies in a project's folder.
+    #[must_use]
+    pub fn session_at(&self, path: &Path) -> Option<SessionFile> {
+        let session = self.session(path)?;
+        let store = session.path.parent()?.parent()?;
+        let is_store =
+            |root: &PathBuf| self.real(&root.join("projects")).is_some_and(|known| known == store);
+        self.roots.iter().any(is_store).then_some(session)
+    }
+
+    /// The session files of one project: sub-agent files and helper files are none.
+    pub fn sessions_in(&self, project: &Path, found: &mut Sessions) {
+        for path in self.folder(project, found) {
+            if path.extension().is_some_and(|end| end == "jsonl") {
+                found.files.extend(self.session(&path));
+            }
+        }
+    }
+
+    /// The session files of a `projects` folder.
+    pub(super) fn sessions_below(&self, projects: &Path, found: &mut Sessions) {
+        for project in self.folder(projects, found) {
+            self.sessions_in(&project, found);
+        }
+    }
+
+    /// The session of a file, named after its real path, so that a link beside it is no second one.
+    fn session(&self, path: &Path) -> Option<SessionFile> {
+        let path = self.real(path)?;
+        let meta = self.patience.during(&path, || fs_err::metadata(&path).ok()).flatten()?;
+        if path.extension().is_none_or(|end| end != "jsonl") || !meta.is_file() {
+            return None;
+        }
+        let stem = path.file_stem()?.to_str()?;
+        if stem.starts_with("agent-") {
+            return None;
+        }
+        let thread_id = ThreadId::new(stem);
+        Some(SessionFile { path, thread_id, born: meta.created().ok().map(Timestamp::from) })
+    }
+
+    /// What is in a folder. What is no folder has nothing in it; what cannot be listed may have.
+    fn folder(&self, path: &Path, found: &mut Sessions) -> Vec<PathBuf> {
+        let list = || -> io::Result<Vec<PathBuf>> {
+            fs_err::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+        };
+        match self.patience.during(path, list) {
+            Some(Ok(paths)) => paths,
+            Some(Err(error)) => {
+                let kind = error.kind();
+                found.incomplete |=
+                    !matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+                Vec::new()
+            }
+            None => {
+                found.incomplete = true;
+                Vec::new()
+            }
+        }
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        real(&self.patience, path)
+    }
+}
+
+/// The real path, if there is one and its disk answers.
+pub(super) fn real(patience: &Patience, path: &Path) -> Option<PathBuf> {
+    patience.during(path, || fs_err::canonicalize(path).ok()).flatten()
+}
