@@ -8,6 +8,7 @@ mod adopt;
 mod classify;
 mod config;
 mod events;
+mod follow;
 mod links;
 mod logging;
 mod notices;
@@ -17,6 +18,7 @@ mod run;
 mod sent;
 mod status;
 mod table;
+mod wait;
 mod watch;
 mod when;
 
@@ -96,7 +98,7 @@ enum Command {
     Unlink(links::UnlinkArgs),
     /// Show totals, or one session's state version and changes
     Status(status::StatusArgs),
-    /// Print the signal log, one event a line
+    /// Print the signal log, one event a line; with --follow as it grows
     Events(events::EventsArgs),
     /// Say which session watches which
     #[command(subcommand)]

@@ -37,6 +37,11 @@ impl Output {
     pub(super) fn text(&mut self, text: &str) -> Result<()> {
         Ok(self.stream.write_all(text.as_bytes())?)
     }
+
+    /// Lets a reader see at once what was printed.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        Ok(self.stream.flush()?)
+    }
 }
 
 /// Sets whether anything is coloured.

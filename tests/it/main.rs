@@ -8,6 +8,7 @@
 
 mod architecture;
 mod daemon;
+mod follow;
 mod kill;
 mod story;
 mod tour;
