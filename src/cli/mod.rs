@@ -6,6 +6,7 @@
 
 mod adopt;
 mod classify;
+mod completions;
 mod config;
 mod events;
 mod follow;
@@ -110,6 +111,8 @@ enum Command {
     /// Check, show or print the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Print a script that completes upstreamd's commands and options in a shell
+    Completions(completions::CompletionsArgs),
 }
 
 /// What every command is given.
@@ -174,8 +177,13 @@ fn run_command(cli: Cli) -> Result<()> {
         claude_dirs: global.claude_dir.clone(),
     };
     let mut out = Output::new(global.json);
-    if let Command::Config(command) = command {
-        return out.text(&config::run(command, global.json, &overrides, &env)?);
+    // These need no configuration that holds.
+    match &command {
+        Command::Config(command) => {
+            return out.text(&config::run(*command, global.json, &overrides, &env)?);
+        }
+        Command::Completions(args) => return out.text(&completions::script::<Cli>(args)?),
+        _ => {}
     }
     let loaded = load(&overrides, &env)?;
     let state = StateFolder::at(loaded.state_dir.clone());
@@ -192,6 +200,6 @@ fn run_command(cli: Cli) -> Result<()> {
         Command::Watch(command) => watch::run(&command, context),
         Command::Notices(args) => notices::run(&args, context),
         Command::Sent(args) => sent::run(&args, context),
-        Command::Config(_) => Ok(()),
+        Command::Config(_) | Command::Completions(_) => Ok(()),
     }
 }

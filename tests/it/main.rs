@@ -10,6 +10,7 @@ mod architecture;
 mod daemon;
 mod follow;
 mod kill;
+mod shell;
 mod story;
 mod tour;
 mod world;
