@@ -17,6 +17,7 @@ mod once;
 mod output;
 mod run;
 mod sent;
+mod sessions;
 mod status;
 mod table;
 mod wait;
@@ -91,6 +92,8 @@ enum Command {
     Once(once::OnceArgs),
     /// Say of each row of a transcript whether a person typed it
     Classify(classify::ClassifyArgs),
+    /// List the Claude Code sessions on this machine, adopted or not
+    Sessions,
     /// Adopt a session: follow it from now on
     Adopt(adopt::AdoptArgs),
     /// List the adopted sessions
@@ -192,6 +195,7 @@ fn run_command(cli: Cli) -> Result<()> {
         Command::Run(args) => run::run(&args, &context, &overrides, &env),
         Command::Once(args) => once::run(&args, context),
         Command::Classify(args) => classify::run(&args, context),
+        Command::Sessions => sessions::list(context),
         Command::Adopt(args) => adopt::run(&args, context),
         Command::Links => links::list(context),
         Command::Unlink(args) => links::unlink(&args, context),

@@ -1,7 +1,63 @@
 //! Commands around the daemon: what there is, and what a shell needs.
 
-use crate::world::World;
+use crate::world::{SECRET, World};
+use serde_json::json;
 use std::process::{Command, Stdio};
+
+#[test]
+fn sessions_lists_what_is_there_newest_first_with_and_without_a_log() {
+    let world = World::new();
+    assert_eq!(world.json(&["sessions"]), json!({ "sessions": [] }));
+    assert!(world.run(&["sessions"]).starts_with("There is no session"));
+    for (n, age) in [(1, 300), (2, 100), (3, 200)] {
+        world.append(n, &world.typed());
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+        let file = std::fs::File::options().write(true).open(world.file(n)).unwrap();
+        file.set_modified(then).unwrap();
+    }
+    let sessions = world.json(&["sessions"])["sessions"].as_array().unwrap().clone();
+    let ids: Vec<_> = sessions.iter().map(|session| session["threadId"].clone()).collect();
+    assert_eq!(ids, [World::thread(2), World::thread(3), World::thread(1)].map(|id| json!(id)));
+    for session in &sessions {
+        assert_eq!(session["adopted"], json!(false));
+        assert_eq!((&session["sessionKey"], &session["stateVersion"]), (&json!(null), &json!(0)));
+    }
+    assert!(!world.state().exists(), "a list makes no store");
+
+    let key = world.adopt(3);
+    let gone = world.adopt(1);
+    world.run(&["unlink", &gone]);
+    let sessions = world.json(&["sessions"])["sessions"].as_array().unwrap().clone();
+    let path = world.file(3).canonicalize().unwrap();
+    let size = std::fs::metadata(&path).unwrap().len();
+    for (field, value) in [
+        ("threadId", json!(World::thread(3))),
+        ("filePath", json!(path)),
+        ("folder", json!(path.parent())),
+        ("bytes", json!(size)),
+        ("adopted", json!(true)),
+        ("sessionKey", json!(key)),
+        ("stateVersion", json!(1)),
+    ] {
+        assert_eq!(sessions[1][field], value, "{field}");
+    }
+    let left = &sessions[2];
+    assert_eq!(
+        (&left["adopted"], &left["sessionKey"], &left["stateVersion"]),
+        (&json!(false), &json!(gone), &json!(2))
+    );
+}
+
+#[test]
+fn sessions_shows_people_no_text_and_escapes_names() {
+    let world = World::new();
+    let file = world.path().join(".claude/projects/-home-me-proj/a\u{1b}[31m.jsonl");
+    std::fs::write(file, world.typed()).unwrap();
+    let out = world.run(&["sessions"]);
+    assert!(out.contains("a\\u{1b}[31m") && !out.contains(SECRET), "{out}");
+    let columns = ["SESSION", "ADOPTED", "VERSION", "SIZE", "CHANGED", "FOLDER"];
+    assert_eq!(out.lines().next().unwrap().split_whitespace().collect::<Vec<_>>(), columns);
+}
 
 #[test]
 fn completions_are_printed_for_each_shell_whatever_the_configuration() {
