@@ -108,13 +108,14 @@ impl Stream {
     }
 }
 
+/// The turns that an event stands for, where it says so.
+pub(super) fn turns(event: &Event) -> Option<u64> {
+    let payload: Value = serde_json::from_str(event.payload_json.as_deref()?).ok()?;
+    payload.get("turns")?.as_u64()
+}
+
 fn event_line(event: &Event) -> String {
-    let turns = event
-        .payload_json
-        .as_deref()
-        .and_then(|text| serde_json::from_str::<Value>(text).ok())
-        .and_then(|payload| payload.get("turns")?.as_u64())
-        .map_or_else(String::new, |turns| format!(" ({turns} turns)"));
+    let turns = turns(event).map_or_else(String::new, |turns| format!(" ({turns} turns)"));
     format!(
         "{:>6}  {}  {}{turns}  {}",
         event.sequence.0,

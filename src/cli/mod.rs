@@ -8,6 +8,7 @@ mod adopt;
 mod classify;
 mod completions;
 mod config;
+mod demo;
 mod events;
 mod follow;
 mod links;
@@ -85,6 +86,8 @@ enum Color {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show the whole thing on a made-up session in a temporary folder, in a few seconds
+    Demo,
     /// Follow all adopted sessions, in the foreground, until SIGTERM or Ctrl-C (SIGHUP reads the
     /// configuration again, SIGUSR1 logs a status)
     Run(run::RunArgs),
@@ -186,6 +189,7 @@ fn run_command(cli: Cli) -> Result<()> {
             return out.text(&config::run(*command, global.json, &overrides, &env)?);
         }
         Command::Completions(args) => return out.text(&completions::script::<Cli>(args)?),
+        Command::Demo => return demo::run(out),
         _ => {}
     }
     let loaded = load(&overrides, &env)?;
@@ -204,6 +208,6 @@ fn run_command(cli: Cli) -> Result<()> {
         Command::Watch(command) => watch::run(&command, context),
         Command::Notices(args) => notices::run(&args, context),
         Command::Sent(args) => sent::run(&args, context),
-        Command::Config(_) | Command::Completions(_) => Ok(()),
+        Command::Demo | Command::Config(_) | Command::Completions(_) => Ok(()),
     }
 }

@@ -61,3 +61,8 @@ pub(super) fn complain(error: &Error) {
     // Nobody is left to tell if this fails.
     drop(writeln!(stream, "{red}error{red:#}: {}", sanitise(&error.to_string())));
 }
+
+/// Tells a person more about an error.
+pub(super) fn note(text: &str) {
+    drop(writeln!(anstream::stderr(), "  {}", sanitise(text)));
+}

@@ -29,6 +29,12 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Lets this much time pass; true where the program is to end.
+    pub(super) fn pause(&self, time: Duration) -> Result<bool> {
+        pause(time)?;
+        Ok(self.is_asked())
+    }
+
     /// Lets this much time pass; true where the program is to end, or nobody reads what it prints.
     pub(super) fn pause_while_read(&self, time: Duration) -> Result<bool> {
         let stdout = std::io::stdout();
@@ -36,6 +42,12 @@ impl Stop {
         let left = wait(&mut [PollFd::new(&stdout, PollFlags::empty())], time)?;
         Ok(left || self.is_asked())
     }
+}
+
+/// Lets this much time pass; a signal ends it early.
+pub(super) fn pause(time: Duration) -> Result<()> {
+    wait(&mut [], time)?;
+    Ok(())
 }
 
 /// Whether anything is to be told of these files, within a time; a signal ends it early.

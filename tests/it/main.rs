@@ -8,6 +8,7 @@
 
 mod architecture;
 mod daemon;
+mod demo;
 mod follow;
 mod kill;
 mod shell;
