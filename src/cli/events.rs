@@ -23,7 +23,8 @@ const PAGE: usize = 1_000;
                   with --since."
 )]
 pub(super) struct EventsArgs {
-    /// Go on with new events as they are recorded, until Ctrl-C
+    /// Go on with new events as they are recorded, until Ctrl-C; waits for a log or a session that is
+    /// not there yet
     #[arg(short, long)]
     pub(super) follow: bool,
     /// Only events after this sequence
@@ -34,7 +35,7 @@ pub(super) struct EventsArgs {
     kind: Option<String>,
     /// Only events of this session: its key, or its session id
     #[arg(long, value_name = "KEY")]
-    session: Option<String>,
+    pub(super) session: Option<String>,
 }
 
 pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {

@@ -6,6 +6,7 @@
 
 use super::Context;
 use super::events::{EventsArgs, Stream, session};
+use super::links::{is_known, resolve};
 use super::wait::Stop;
 use crate::error::{Error, Result};
 use crate::ids::Sequence;
@@ -27,9 +28,9 @@ const LOOKS_TO_BE_MADE: u32 = 50;
 pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {
     let stop = Stop::listen()?;
     let mut file = LogFile::new(context.state.signal_log());
-    let (mut stream, mut newest) = (None, Sequence(0));
+    let mut reader = Reader::default();
     loop {
-        match look(args, &mut file, &mut stream, &mut newest, &mut context) {
+        match reader.look(args, &mut file, &mut context) {
             // Somebody holds the log for long: there is always another look.
             Err(Error::Busy(_)) => file.read = None,
             done => done?,
@@ -40,35 +41,43 @@ pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {
     }
 }
 
-/// Prints what is new.
-fn look(
-    args: &EventsArgs,
-    file: &mut LogFile,
-    stream: &mut Option<Stream>,
-    newest: &mut Sequence,
-    context: &mut Context,
-) -> Result<()> {
-    let appeared = file.appeared;
-    let Some(log) = file.if_changed()? else { return Ok(()) };
-    let stream = match stream {
-        Some(stream) => stream,
-        None => match session(args, log) {
-            Ok(key) => stream.insert(Stream::new(args, key)),
-            // It is about to be adopted, as the log was about to be made.
-            Err(Error::Failed(_)) if appeared => return Ok(()),
-            Err(error) => return Err(error),
-        },
-    };
-    // First the number, then the events: none comes between them that is passed over.
-    let now = log.last_sequence_ever()?;
-    if now < *newest {
-        warn!(was = newest.0, is = now.0, "The signal log is older than it was.");
-        stream.go_back_to(now);
+/// Who reads, and how far.
+#[derive(Default)]
+struct Reader {
+    stream: Option<Stream>,
+    newest: Sequence,
+    /// Whether it was said that the session is waited for.
+    waits: bool,
+}
+
+impl Reader {
+    /// Prints what is new.
+    fn look(&mut self, args: &EventsArgs, file: &mut LogFile, context: &mut Context) -> Result<()> {
+        let Some(log) = file.if_changed()? else { return Ok(()) };
+        if self.stream.is_none()
+            && let Some(wanted) = &args.session
+            && !is_known(log, &resolve(log, wanted)?)?
+        {
+            if !std::mem::replace(&mut self.waits, true) {
+                warn!("Nothing is known of the session yet; waiting for it.");
+            }
+            return Ok(());
+        }
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => none.insert(Stream::new(args, session(args, log)?)),
+        };
+        // First the number, then the events: none comes between them that is passed over.
+        let now = log.last_sequence_ever()?;
+        if now < self.newest {
+            warn!(was = self.newest.0, is = now.0, "The signal log is older than it was.");
+            stream.go_back_to(now);
+        }
+        stream.print(log, &mut context.out)?;
+        stream.go_on_after(now);
+        self.newest = now;
+        context.out.flush()
     }
-    stream.print(log, &mut context.out)?;
-    stream.go_on_after(now);
-    *newest = now;
-    context.out.flush()
 }
 
 /// The log's file, opened again whenever that shows more.
@@ -79,8 +88,6 @@ struct LogFile {
     seen: Option<Stat>,
     /// The version of its content that was read last.
     read: Option<i64>,
-    /// Whether it was missing once.
-    appeared: bool,
     /// In how many more looks it may turn out to be half made.
     grace: u32,
 }
@@ -97,14 +104,14 @@ struct Stat {
 
 impl LogFile {
     const fn new(path: PathBuf) -> Self {
-        Self { path, log: None, seen: None, read: None, appeared: false, grace: 0 }
+        Self { path, log: None, seen: None, read: None, grace: 0 }
     }
 
     /// The log, where there may be something new in it.
     fn if_changed(&mut self) -> Result<Option<&SignalLog>> {
         let Some(stat) = stat(&self.path)? else {
             (self.log, self.seen, self.read) = (None, None, None);
-            (self.appeared, self.grace) = (true, LOOKS_TO_BE_MADE);
+            self.grace = LOOKS_TO_BE_MADE;
             return Ok(None);
         };
         if !self.is_still(stat) {
