@@ -11,6 +11,7 @@ mod config;
 mod demo;
 mod events;
 mod follow;
+mod forget;
 mod links;
 mod logging;
 mod notices;
@@ -103,6 +104,8 @@ enum Command {
     Links,
     /// Stop following a session; its events stay
     Unlink(links::UnlinkArgs),
+    /// Remove a session from the signal log: its events, its version, its link, its watches
+    Forget(forget::ForgetArgs),
     /// Show totals, or one session's state version and changes
     Status(status::StatusArgs),
     /// Print the signal log, one event a line; with --follow as it grows
@@ -203,6 +206,7 @@ fn run_command(cli: Cli) -> Result<()> {
         Command::Adopt(args) => adopt::run(&args, context),
         Command::Links => links::list(context),
         Command::Unlink(args) => links::unlink(&args, context),
+        Command::Forget(args) => forget::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Watch(command) => watch::run(&command, context),

@@ -74,3 +74,44 @@ fn completions_are_printed_for_each_shell_whatever_the_configuration() {
     assert!(bash.wait().unwrap().success());
     assert_eq!(world.fail(&["completions", "cmd"]).0, 2);
 }
+
+#[test]
+fn a_forgotten_session_leaves_nothing_and_can_be_adopted_again() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    let key = world.adopt(1);
+    world.append(2, &world.machine());
+    let other = world.adopt(2);
+    world.run(&["watch", "add", "agent:main:main", &key]);
+    world.append(1, &world.typed());
+    world.json(&["once"]);
+    for unknown in ["nobody", "agent:main:nobody"] {
+        let (code, said) = world.fail(&["forget", unknown]);
+        assert!(code == 1 && said.contains(unknown) && said.contains("upstreamd links"), "{said}");
+    }
+    assert_eq!(world.json(&["forget", &World::thread(1)]), json!({ "forgotten": [key] }));
+    assert_eq!(world.json(&["watch", "list"]), json!({ "watches": [] }));
+    let links = world.json(&["links"]);
+    assert_eq!(links["links"].as_array().unwrap().len(), 1);
+    assert_eq!(links["links"][0]["sessionKey"], json!(other));
+    assert_eq!(world.turns(), 0);
+    assert_eq!(world.fail(&["forget", &key]).0, 1);
+    assert!(world.file(1).exists());
+
+    world.append(1, &world.typed());
+    assert_eq!(world.adopt(1), key);
+    world.append(1, &world.typed());
+    world.json(&["once"]);
+    assert_eq!(world.turns(), 1, "what came before is history");
+    // Events outlive a link, and go all the same.
+    world.run(&["unlink", &key]);
+    assert_eq!(world.run(&["forget", &key]), format!("forgotten: {key}\n"));
+    assert_eq!(world.turns(), 0);
+}
+
+#[test]
+fn forgetting_where_there_is_no_log_makes_none() {
+    let world = World::new();
+    assert_eq!(world.fail(&["forget", "nobody"]).0, 1);
+    assert!(!world.state().exists());
+}
