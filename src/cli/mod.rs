@@ -17,6 +17,7 @@ mod logging;
 mod notices;
 mod once;
 mod output;
+mod progress;
 mod run;
 mod sent;
 mod sessions;
@@ -185,7 +186,7 @@ fn run_command(cli: Cli) -> Result<()> {
         state_dir: global.state_dir.clone(),
         claude_dirs: global.claude_dir.clone(),
     };
-    let mut out = Output::new(global.json);
+    let mut out = Output::new(global.json, global.quiet);
     // These need no configuration that holds.
     match &command {
         Command::Config(command) => {

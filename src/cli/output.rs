@@ -10,13 +10,16 @@ use std::io::{Stdout, Write};
 /// Standard output, for people or for programs.
 pub(super) struct Output {
     pub(super) json: bool,
+    /// Whether nothing but errors is to be told beside the output.
+    pub(super) quiet: bool,
     stream: AutoStream<Stdout>,
 }
 
 impl Output {
-    pub(super) fn new(json: bool) -> Self {
+    pub(super) fn new(json: bool, quiet: bool) -> Self {
         Self {
             json,
+            quiet,
             stream: AutoStream::new(std::io::stdout(), AutoStream::choice(&std::io::stdout())),
         }
     }
