@@ -21,9 +21,6 @@ use tracing::warn;
 /// From one look to the next.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// In so many looks a log that has just appeared is whole.
-const LOOKS_TO_BE_MADE: u32 = 50;
-
 /// Prints what there is and then what comes, until a signal or until nobody reads any more.
 pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {
     let stop = Stop::listen()?;
@@ -88,8 +85,6 @@ struct LogFile {
     seen: Option<Stat>,
     /// The version of its content that was read last.
     read: Option<i64>,
-    /// In how many more looks it may turn out to be half made.
-    grace: u32,
 }
 
 /// What tells that another file is there, or that somebody has it open now.
@@ -104,24 +99,17 @@ struct Stat {
 
 impl LogFile {
     const fn new(path: PathBuf) -> Self {
-        Self { path, log: None, seen: None, read: None, grace: 0 }
+        Self { path, log: None, seen: None, read: None }
     }
 
     /// The log, where there may be something new in it.
     fn if_changed(&mut self) -> Result<Option<&SignalLog>> {
-        let Some(stat) = stat(&self.path)? else {
-            (self.log, self.seen, self.read) = (None, None, None);
-            self.grace = LOOKS_TO_BE_MADE;
-            return Ok(None);
-        };
-        if !self.is_still(stat) {
-            (self.log, self.seen, self.read) = (None, None, None);
-            match SignalLog::open_read_only(&self.path) {
-                Ok(log) => (self.log, self.seen) = (log, Some(stat)),
-                // Somebody is just making it.
-                Err(_) if self.grace > 0 => self.grace -= 1,
-                Err(error) => return Err(error),
-            }
+        let stat = stat(&self.path)?;
+        if !stat.is_some_and(|stat| self.is_still(stat)) {
+            (self.log, self.seen, self.read) = (None, stat, None);
+        }
+        if self.log.is_none() && stat.is_some() {
+            self.log = SignalLog::open_read_only(&self.path)?;
         }
         let Some(log) = &self.log else { return Ok(None) };
         let version = Some(log.data_version()?);
@@ -135,7 +123,7 @@ impl LogFile {
     /// Whether what was opened is what is there. Where the log stood still its connection shows no
     /// change, so that the file must not have changed in any way.
     fn is_still(&self, stat: Stat) -> bool {
-        let frozen = self.log.as_ref().is_none_or(SignalLog::is_frozen);
+        let frozen = self.log.as_ref().is_some_and(SignalLog::is_frozen);
         self.seen.is_some_and(|seen| {
             seen == stat || !frozen && (seen.device, seen.number) == (stat.device, stat.number)
         })

@@ -41,11 +41,17 @@ pub(super) fn open(path: &Path) -> Result<SignalLog> {
     Ok(of(connection, path, false))
 }
 
-/// Opens the store for reading, if there is one; creates nothing.
+/// Opens the store for reading, if there is one; creates nothing. What somebody is just making is
+/// none yet.
 pub(super) fn open_read_only(path: &Path) -> Result<Option<SignalLog>> {
     let Some(reading) = sqlite::open_read_only(path)? else {
         return Ok(None);
     };
+    let empty = is_empty(&reading.connection)
+        .map_err(|source| Error::database("cannot read the schema", path, source))?;
+    if empty {
+        return Ok(None);
+    }
     check(&reading.connection, path)?;
     Ok(Some(of(reading.connection, path, reading.frozen)))
 }
