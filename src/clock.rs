@@ -1,6 +1,7 @@
 //! The clock, read in one place. Decisions take the time as a parameter.
 
 use crate::ids::Timestamp;
+use std::time::{Duration, Instant};
 
 /// What tells the time.
 pub trait Clock {
@@ -26,5 +27,24 @@ impl From<std::time::SystemTime> for Timestamp {
             Err(before) => i64::try_from(before.duration().as_millis()).map(|ms| -ms),
         };
         Self(ms.unwrap_or(i64::MAX))
+    }
+}
+
+/// Measures how long something takes; the date may be changed meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Begins to measure.
+    #[expect(clippy::disallowed_methods, reason = "the one place where the clock is read")]
+    #[must_use]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time since it was started.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
     }
 }

@@ -42,7 +42,7 @@ pub fn open_read_only(path: &Path) -> Result<Option<Reading>> {
     if !exists(path)? {
         return Ok(None);
     }
-    let frozen = !exists(&wal_of(path))?;
+    let frozen = !is_open_somewhere(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let connection = if frozen {
         let uri = immutable_uri(path);
@@ -51,6 +51,11 @@ pub fn open_read_only(path: &Path) -> Result<Option<Reading>> {
         connect(path, flags, path)?
     };
     Ok(Some(Reading { connection, frozen }))
+}
+
+/// Whether somebody seems to have a database open; its last user takes the `-wal` away.
+pub fn is_open_somewhere(path: &Path) -> Result<bool> {
+    exists(&wal_of(path))
 }
 
 /// Copies a database into memory; an empty one where there is none. Nothing on disk changes.

@@ -1,6 +1,7 @@
 //! `adopt`: begin to follow a session.
 
 use super::Context;
+use super::progress::{Progress, Unit};
 use super::run::classify_settings;
 use super::table::sanitise;
 use crate::clock::{Clock as _, SystemClock};
@@ -64,14 +65,20 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
     };
     let mut adoption = Adoption { log: &mut log, journal: &mut journal, disk: &disk, sighting };
     let mut adopted = Vec::new();
+    let mut progress = Progress::of(sessions.len() as u64, Unit::Sessions, &context.out);
     for session in &sessions {
         match adoption.adopt(session, &agent, args.from == From::Start) {
             Ok(done) => adopted.push(done),
             // Nobody named it: the others are still meant.
-            Err(Error::Failed(reason)) if args.all => warn!(reason, "A session was left out."),
+            Err(Error::Failed(reason)) if args.all => {
+                progress.step_aside();
+                warn!(reason, "A session was left out.");
+            }
             Err(error) => return Err(error),
         }
+        progress.add(1);
     }
+    drop(progress);
     if context.out.json {
         let adopted: Vec<_> = adopted
             .iter()

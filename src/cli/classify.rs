@@ -1,6 +1,7 @@
 //! `classify`: the verdict on each row of some transcripts.
 
 use super::Context;
+use super::progress::{Progress, Unit};
 use super::run::classify_settings;
 use super::table::{Align, Table, sanitise};
 use crate::classify::{Class, Evidence, JudgedRow, Reader, ReaderState, Verdict};
@@ -53,8 +54,10 @@ pub(super) fn run(args: &ClassifyArgs, mut context: Context) -> Result<()> {
     let mut known = HashSet::new();
     let mut total = Counts::new();
     let mut summaries = Vec::new();
-    for path in files(&args.paths)? {
-        let rows = classify(&path, args.rule, &context, &key, &mut known)?;
+    let files = files(&args.paths)?;
+    let mut progress = Progress::of(sizes(&files), Unit::Bytes, &context.out);
+    for path in files {
+        let rows = classify(&path, args.rule, &context, &key, &mut known, &mut progress)?;
         if args.summary {
             let mut counts = Counts::new();
             for shown in &rows {
@@ -67,6 +70,7 @@ pub(super) fn run(args: &ClassifyArgs, mut context: Context) -> Result<()> {
             summaries.push((path, counts));
             continue;
         }
+        progress.step_aside();
         for shown in &rows {
             if context.out.json {
                 let mut value = verdict_json(&shown.row);
@@ -82,6 +86,7 @@ pub(super) fn run(args: &ClassifyArgs, mut context: Context) -> Result<()> {
             }
         }
     }
+    drop(progress);
     if args.summary { print_summary(&mut context, &summaries, &total) } else { Ok(()) }
 }
 
@@ -138,6 +143,11 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// Bytes to be read, as far as they are known.
+fn sizes(files: &[PathBuf]) -> u64 {
+    files.iter().filter_map(|path| fs_err::metadata(path).ok()).map(|found| found.len()).sum()
+}
+
 fn search(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let mut entries: Vec<_> = fs_err::read_dir(folder)?.collect::<io::Result<_>>()?;
     entries.sort_by_key(fs_err::DirEntry::file_name);
@@ -158,6 +168,7 @@ fn classify(
     context: &Context,
     key: &HashKey,
     known: &mut HashSet<Identity>,
+    progress: &mut Progress,
 ) -> Result<Vec<Shown>> {
     let file = open(path)?;
     let size = file.stat()?.size;
@@ -201,6 +212,7 @@ fn classify(
                 rows.push(Shown { line: line_number, row });
             }
         }
+        progress.add(window.to - from);
         from = window.to;
         match window.rest {
             Rest::More => {}
@@ -208,6 +220,7 @@ fn classify(
                 let next = line_after(file.as_ref(), from, size)?;
                 line_number += 1;
                 rows.push(Shown { line: line_number, row: too_big(from, next) });
+                progress.add(next - from);
                 from = next;
             }
             Rest::Nothing | Rest::Partial => return Ok(rows),

@@ -6,17 +6,24 @@
 
 mod adopt;
 mod classify;
+mod completions;
 mod config;
+mod demo;
 mod events;
+mod follow;
+mod forget;
 mod links;
 mod logging;
 mod notices;
 mod once;
 mod output;
+mod progress;
 mod run;
 mod sent;
+mod sessions;
 mod status;
 mod table;
+mod wait;
 mod watch;
 mod when;
 
@@ -82,6 +89,8 @@ enum Color {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show the whole thing on a made-up session in a temporary folder, in a few seconds
+    Demo,
     /// Follow all adopted sessions, in the foreground, until SIGTERM or Ctrl-C (SIGHUP reads the
     /// configuration again, SIGUSR1 logs a status)
     Run(run::RunArgs),
@@ -89,15 +98,19 @@ enum Command {
     Once(once::OnceArgs),
     /// Say of each row of a transcript whether a person typed it
     Classify(classify::ClassifyArgs),
+    /// List the Claude Code sessions on this machine, adopted or not
+    Sessions,
     /// Adopt a session: follow it from now on
     Adopt(adopt::AdoptArgs),
     /// List the adopted sessions
     Links,
     /// Stop following a session; its events stay
     Unlink(links::UnlinkArgs),
+    /// Remove a session from the signal log: its events, its version, its link, its watches
+    Forget(forget::ForgetArgs),
     /// Show totals, or one session's state version and changes
     Status(status::StatusArgs),
-    /// Print the signal log, one event a line
+    /// Print the signal log, one event a line; with --follow as it grows
     Events(events::EventsArgs),
     /// Say which session watches which
     #[command(subcommand)]
@@ -109,6 +122,8 @@ enum Command {
     /// Check, show or print the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Print a script that completes upstreamd's commands and options in a shell
+    Completions(completions::CompletionsArgs),
 }
 
 /// What every command is given.
@@ -175,9 +190,15 @@ fn run_command(cli: Cli) -> Result<()> {
         state_dir: global.state_dir.clone(),
         claude_dirs: global.claude_dir.clone(),
     };
-    let mut out = Output::new(global.json);
-    if let Command::Config(command) = command {
-        return out.text(&config::run(command, global.json, &overrides, &env)?);
+    let mut out = Output::new(global.json, global.quiet);
+    // These need no configuration that holds.
+    match &command {
+        Command::Config(command) => {
+            return out.text(&config::run(*command, global.json, &overrides, &env)?);
+        }
+        Command::Completions(args) => return out.text(&completions::script::<Cli>(args)?),
+        Command::Demo => return demo::run(out),
+        _ => {}
     }
     let loaded = load(&overrides, &env)?;
     let state = StateFolder::at(loaded.state_dir.clone());
@@ -186,14 +207,16 @@ fn run_command(cli: Cli) -> Result<()> {
         Command::Run(args) => run::run(&args, &context, &overrides, &env),
         Command::Once(args) => once::run(&args, context),
         Command::Classify(args) => classify::run(&args, context),
+        Command::Sessions => sessions::list(context),
         Command::Adopt(args) => adopt::run(&args, context),
         Command::Links => links::list(context),
         Command::Unlink(args) => links::unlink(&args, context),
+        Command::Forget(args) => forget::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Watch(command) => watch::run(&command, context),
         Command::Notices(args) => notices::run(&args, context),
         Command::Sent(args) => sent::run(&args, context),
-        Command::Config(_) => Ok(()),
+        Command::Demo | Command::Config(_) | Command::Completions(_) => Ok(()),
     }
 }

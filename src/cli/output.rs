@@ -10,13 +10,16 @@ use std::io::{Stdout, Write};
 /// Standard output, for people or for programs.
 pub(super) struct Output {
     pub(super) json: bool,
+    /// Whether nothing but errors is to be told beside the output.
+    pub(super) quiet: bool,
     stream: AutoStream<Stdout>,
 }
 
 impl Output {
-    pub(super) fn new(json: bool) -> Self {
+    pub(super) fn new(json: bool, quiet: bool) -> Self {
         Self {
             json,
+            quiet,
             stream: AutoStream::new(std::io::stdout(), AutoStream::choice(&std::io::stdout())),
         }
     }
@@ -37,6 +40,11 @@ impl Output {
     pub(super) fn text(&mut self, text: &str) -> Result<()> {
         Ok(self.stream.write_all(text.as_bytes())?)
     }
+
+    /// Lets a reader see at once what was printed.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        Ok(self.stream.flush()?)
+    }
 }
 
 /// Sets whether anything is coloured.
@@ -55,4 +63,9 @@ pub(super) fn complain(error: &Error) {
     let mut stream = anstream::stderr();
     // Nobody is left to tell if this fails.
     drop(writeln!(stream, "{red}error{red:#}: {}", sanitise(&error.to_string())));
+}
+
+/// Tells a person more about an error.
+pub(super) fn note(text: &str) {
+    drop(writeln!(anstream::stderr(), "  {}", sanitise(text)));
 }

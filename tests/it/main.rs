@@ -8,9 +8,12 @@
 
 mod architecture;
 mod daemon;
+mod demo;
+mod follow;
 mod kill;
 mod live;
 mod process;
+mod shell;
 mod story;
 mod tour;
 mod world;

@@ -54,6 +54,20 @@ fn what_was_written_is_there_after_opening_again() {
 }
 
 #[test]
+fn what_is_just_being_made_is_none_yet_for_readers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("signal.sqlite");
+    fs_err::write(&path, "").unwrap();
+    assert!(SignalLog::open_read_only(&path).unwrap().is_none());
+    let connection = Connection::open(&path).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    assert!(SignalLog::open_read_only(&path).unwrap().is_none());
+    drop(connection);
+    SignalLog::open(&path).unwrap();
+    assert!(SignalLog::open_read_only(&path).unwrap().is_some());
+}
+
+#[test]
 fn opening_for_reading_creates_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a store? 100%.sqlite");
