@@ -210,8 +210,9 @@ impl Engine {
         self.journal.set_parked(&self.patience.parked(), SystemClock.now())
     }
 
-    /// Moves what was committed to its place in the signal log, for idle moments.
+    /// Moves what was committed to its place in the databases, for idle moments.
     pub fn checkpoint(&self) -> Result<()> {
+        self.journal.checkpoint()?;
         self.log.checkpoint()
     }
 

@@ -4,6 +4,7 @@ use super::Context;
 use super::links::{is_known, resolve, unknown};
 use super::table::sanitise;
 use crate::error::Result;
+use crate::journal::Journal;
 use crate::link::LinkId;
 use clap::Args;
 use serde_json::json;
@@ -34,7 +35,10 @@ pub(super) fn run(args: &ForgetArgs, mut context: Context) -> Result<()> {
     let own = key.agent().map(|agent_id| LinkId { session_key: key.clone(), agent_id });
     let mut ids: Vec<LinkId> = linked.chain(own).collect();
     ids.dedup();
+    let journal = Journal::open(&context.state.journal(), &context.state.hash_key()?)?;
     for id in &ids {
+        // So that automatic following does not bring it back.
+        journal.bury(id)?;
         log.forget(id)?;
     }
     if context.out.json {

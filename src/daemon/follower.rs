@@ -19,10 +19,14 @@ use crate::link::LinkId;
 use crate::link::adopt::{DEFAULT_AGENT, session_key};
 use crate::observe::Fact;
 use std::collections::{HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::warn;
+
+/// Windows recorded until the write-ahead logs are worth a checkpoint: it waits for the disk, and
+/// would keep somebody's turn waiting for it.
+const CHECKPOINT_AFTER: usize = 200;
 
 /// Follows the links of an engine.
 #[derive(Debug)]
@@ -34,9 +38,11 @@ pub(super) struct Follower {
     /// Set where sessions are adopted by themselves.
     newcomers: Option<Newcomers>,
     /// Links to be passed, each once.
-    queue: VecDeque<LinkId>,
-    queued: HashSet<LinkId>,
+    queue: VecDeque<Arc<LinkId>>,
+    queued: HashSet<Arc<LinkId>>,
     cycle: Option<Under>,
+    /// Windows recorded since the last checkpoint.
+    to_checkpoint: usize,
     /// The signal log's `data_version` when the links were read.
     version: Option<i64>,
     /// The last event's number then: a smaller one later is a restored log.
@@ -47,7 +53,7 @@ pub(super) struct Follower {
 #[derive(Debug)]
 struct Under {
     began: Instant,
-    left: HashSet<LinkId>,
+    left: HashSet<Arc<LinkId>>,
     events: usize,
     troubled: usize,
 }
@@ -66,6 +72,7 @@ impl Follower {
             queue: VecDeque::new(),
             queued: HashSet::new(),
             cycle: None,
+            to_checkpoint: 0,
             version: None,
             last: Sequence::default(),
         };
@@ -100,10 +107,10 @@ impl Follower {
         self.engine.refresh()?;
         self.read_links()?;
         self.watch_folders();
-        let left: HashSet<LinkId> =
+        let left: HashSet<Arc<LinkId>> =
             self.table.unsettled(self.engine.disk(), |_| true).into_iter().collect();
         for id in &left {
-            self.enqueue(id.clone());
+            self.enqueue(Arc::clone(id));
         }
         self.cycle = Some(Under { began, left, events: 0, troubled: 0 });
         Ok(())
@@ -172,6 +179,15 @@ impl Follower {
         self.queue.is_empty() && self.cycle.is_none() && !is_adopting
     }
 
+    /// For a moment in which nothing waits: so that the write-ahead logs stay small.
+    pub(super) fn rest(&mut self) -> Result<()> {
+        if self.to_checkpoint < CHECKPOINT_AFTER {
+            return Ok(());
+        }
+        self.to_checkpoint = 0;
+        self.engine.checkpoint()
+    }
+
     /// Does the next bit of what waits; gives the cycle that it ended.
     pub(super) fn step(&mut self) -> Result<Option<Done>> {
         if let Some(id) = self.queue.pop_front() {
@@ -183,7 +199,6 @@ impl Follower {
         let Some(cycle) = self.cycle.take_if(|cycle| cycle.left.is_empty()) else {
             return Ok(None);
         };
-        self.engine.checkpoint()?;
         Ok(Some(Done {
             links: self.table.len(),
             events: cycle.events,
@@ -203,14 +218,14 @@ impl Follower {
         self.engine.prune()
     }
 
-    fn enqueue(&mut self, id: LinkId) {
-        if self.queued.insert(id.clone()) {
+    fn enqueue(&mut self, id: Arc<LinkId>) {
+        if self.queued.insert(Arc::clone(&id)) {
             self.queue.push_back(id);
         }
     }
 
     /// One pass over a link.
-    fn pass(&mut self, id: LinkId) -> Result<()> {
+    fn pass(&mut self, id: Arc<LinkId>) -> Result<()> {
         // An abandoned thread that wakes up must not meet its successor at another source.
         if self.shared.is_stopped() {
             return Ok(());
@@ -219,6 +234,7 @@ impl Follower {
         let Some(report) = self.engine.look(&id)? else {
             return self.read_links_again();
         };
+        self.to_checkpoint += usize::from(report.event.is_some());
         if let Some(cycle) = &mut self.cycle {
             cycle.events += usize::from(report.event.is_some());
             cycle.troubled += usize::from(is_of_cycle && report.error.is_some());
@@ -246,7 +262,7 @@ impl Follower {
                 if let Some(link) = link {
                     self.table.add(&link);
                 }
-                self.pass(id)
+                self.pass(Arc::new(id))
             }
             // What is wrong with one file is no matter of the others.
             Err(Error::Failed(reason) | Error::Usage(reason)) => {
@@ -321,8 +337,6 @@ impl Follower {
             let is_followed = |path: &Path| table.follows(path);
             folders.extend(newcomers.look(self.engine.disk(), SystemClock.now(), is_followed));
         }
-        let log = self.engine.signal_log().parent().unwrap_or(Path::new("/"));
-        folders.insert(fs_err::canonicalize(log).unwrap_or_else(|_| PathBuf::from(log)));
         self.watching.set(&folders, self.engine.observer());
     }
 }

@@ -10,19 +10,20 @@ use crate::journal::SourceCursor;
 use crate::link::{Link, LinkId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The links in memory.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     /// By file: below its real folder, as file events name it; empty where a link names none.
-    by_file: BTreeMap<PathBuf, Vec<Entry>>,
-    files: HashMap<LinkId, PathBuf>,
+    by_file: BTreeMap<Arc<Path>, Vec<Entry>>,
+    files: HashMap<Arc<LinkId>, Arc<Path>>,
 }
 
 /// A link, as much of it as an idle look needs.
 #[derive(Debug)]
 struct Entry {
-    id: LinkId,
+    id: Arc<LinkId>,
     source: SourceKey,
     made: Timestamp,
     /// Its marker when the links were read.
@@ -46,19 +47,21 @@ impl Table {
     }
 
     fn insert(&mut self, file: PathBuf, entry: Entry) {
-        self.files.insert(entry.id.clone(), file.clone());
-        self.by_file.entry(file).or_default().push(entry);
+        let file: Arc<Path> = file.into();
+        self.files.insert(Arc::clone(&entry.id), Arc::clone(&file));
+        // Nearly always one.
+        self.by_file.entry(file).or_insert_with(|| Vec::with_capacity(1)).push(entry);
     }
 
     fn remove(&mut self, id: &LinkId) -> Option<Entry> {
         let entries = self.by_file.get_mut(&self.files.remove(id)?)?;
-        let at = entries.iter().position(|entry| entry.id == *id)?;
+        let at = entries.iter().position(|entry| *entry.id == *id)?;
         Some(entries.swap_remove(at))
     }
 
     fn get_mut(&mut self, id: &LinkId) -> Option<&mut Entry> {
         let entries = self.by_file.get_mut(self.files.get(id)?)?;
-        entries.iter_mut().find(|entry| entry.id == *id)
+        entries.iter_mut().find(|entry| *entry.id == *id)
     }
 
     /// How many links there are.
@@ -77,7 +80,7 @@ impl Table {
     }
 
     /// The links of a file, unless it is as it was when nothing was left to do.
-    pub(super) fn new_in(&self, file: &Path, disk: &dyn Disk) -> Vec<LinkId> {
+    pub(super) fn new_in(&self, file: &Path, disk: &dyn Disk) -> Vec<Arc<LinkId>> {
         let entries = self.by_file.get(file).map(Vec::as_slice).unwrap_or_default();
         unsettled(file, entries, disk).cloned().collect()
     }
@@ -87,7 +90,7 @@ impl Table {
         &self,
         disk: &dyn Disk,
         is_meant: impl Fn(&Path) -> bool,
-    ) -> Vec<LinkId> {
+    ) -> Vec<Arc<LinkId>> {
         self.by_file
             .iter()
             .filter(|(file, _)| is_meant(file))
@@ -142,7 +145,7 @@ pub(super) struct Filling<'a> {
     old: Table,
     folders: HashMap<PathBuf, PathBuf>,
     /// The links that are new or not the same any more.
-    pub(super) new: Vec<LinkId>,
+    pub(super) new: Vec<Arc<LinkId>>,
 }
 
 impl Filling<'_> {
@@ -151,7 +154,7 @@ impl Filling<'_> {
         let mut entry = Entry::of(link);
         match self.old.remove(&link.id) {
             Some(old) if old.is_same(&entry) => entry.settled = old.settled,
-            _ => self.new.push(link.id.clone()),
+            _ => self.new.push(Arc::clone(&entry.id)),
         }
         self.table.insert(file, entry);
     }
@@ -160,7 +163,7 @@ impl Filling<'_> {
 impl Entry {
     fn of(link: &Link) -> Self {
         Self {
-            id: link.id.clone(),
+            id: Arc::new(link.id.clone()),
             source: link.source_key(),
             made: link.created_at,
             marker: link.marker(),
@@ -178,7 +181,7 @@ fn unsettled<'a>(
     file: &Path,
     entries: &'a [Entry],
     disk: &dyn Disk,
-) -> impl Iterator<Item = &'a LinkId> {
+) -> impl Iterator<Item = &'a Arc<LinkId>> {
     let is_known = entries.iter().any(|entry| entry.settled.is_some());
     let now = if is_known { disk.glance(file) } else { None };
     let is_new = move |entry: &&Entry| entry.settled.is_none() || entry.settled != now;

@@ -21,10 +21,21 @@ use tokio::sync::mpsc;
 /// Changed paths that can wait; more at once are "everything".
 const WAITING: usize = 4096;
 
+/// Not the events of our own reading.
+const OF_TRANSCRIPTS: EventKindMask = EventKindMask::CREATE
+    .union(EventKindMask::REMOVE)
+    .union(EventKindMask::MODIFY_DATA)
+    .union(EventKindMask::MODIFY_NAME);
+/// Not the events of our own writing, dozens for each turn, which would cost more time than the turn
+/// itself: who else writes to an embedded store is a command, which closes it.
+const OF_STORE: EventKindMask = EventKindMask::ACCESS_CLOSE;
+
 /// The watched folders.
 #[derive(Debug)]
 pub(super) struct Watching {
     watcher: Option<RecommendedWatcher>,
+    /// Watches the signal log's folder.
+    store: Option<RecommendedWatcher>,
     mode: Watch,
     /// Each with device and number, since another folder may take its place.
     watched: BTreeMap<PathBuf, (u64, u64)>,
@@ -62,24 +73,32 @@ impl Watching {
     pub(super) fn new(mode: Watch, signal_log: &Path, observer: &dyn Observer) -> (Self, Wakes) {
         let (send, paths) = mpsc::channel(WAITING);
         let lost = Arc::new(AtomicBool::new(false));
-        let handler = Handler {
+        let handler = || Handler {
             signal_log_wal: wal_of(signal_log),
             paths: send.clone(),
             lost: Arc::clone(&lost),
         };
-        let mut watching =
-            Self { watcher: None, mode, watched: BTreeMap::new(), polled: BTreeSet::new() };
-        if !matches!(mode, Watch::Poll(_)) {
-            // Not the events of our own reading.
-            let kinds = EventKindMask::CREATE
-                | EventKindMask::REMOVE
-                | EventKindMask::MODIFY_DATA
-                | EventKindMask::MODIFY_NAME;
-            let config = Config::default().with_event_kinds(kinds).with_follow_symlinks(false);
-            match RecommendedWatcher::new(handler, config) {
-                Ok(watcher) => watching.watcher = Some(watcher),
-                Err(error) => watching.tell(observer, signal_log, &error),
-            }
+        let mut watching = Self {
+            watcher: None,
+            store: None,
+            mode,
+            watched: BTreeMap::new(),
+            polled: BTreeSet::new(),
+        };
+        if matches!(mode, Watch::Poll(_)) {
+            return (watching, Wakes { paths, lost, _open: send });
+        }
+        match watcher(handler(), OF_TRANSCRIPTS) {
+            Ok(watcher) => watching.watcher = Some(watcher),
+            Err(error) => watching.tell(observer, signal_log, &error),
+        }
+        let folder = signal_log.parent().unwrap_or(Path::new("/"));
+        let store = watcher(handler(), OF_STORE).and_then(|mut watcher| {
+            watcher.watch(folder, RecursiveMode::NonRecursive).map(|()| watcher)
+        });
+        match store {
+            Ok(watcher) => watching.store = Some(watcher),
+            Err(error) => watching.tell(observer, folder, &error),
         }
         (watching, Wakes { paths, lost, _open: send })
     }
@@ -156,7 +175,7 @@ impl Watching {
 
     /// Whether any folder must be.
     pub(super) fn polls(&self) -> bool {
-        !self.polled.is_empty()
+        (self.store.is_none() && self.mode != Watch::Native) || !self.polled.is_empty()
     }
 }
 
@@ -217,6 +236,13 @@ impl Handler {
         self.lost.store(true, Ordering::Release);
         drop(self.paths.try_send(PathBuf::new()));
     }
+}
+
+fn watcher(handler: Handler, kinds: EventKindMask) -> notify::Result<RecommendedWatcher> {
+    RecommendedWatcher::new(
+        handler,
+        Config::default().with_event_kinds(kinds).with_follow_symlinks(false),
+    )
 }
 
 /// Whether an event may be of a folder that came, went or was renamed.

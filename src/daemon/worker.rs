@@ -183,6 +183,7 @@ enum Next {
     Job(Job),
     Wake(Change),
     Step,
+    Failed(Error),
     End,
 }
 
@@ -197,6 +198,7 @@ impl Thread {
                 Next::End => return,
                 Next::Job(job) => self.job(job),
                 Next::Wake(change) => self.follower.wake(change).map(|()| None),
+                Next::Failed(error) => Err(error),
                 Next::Step => self.follower.step().map(|done| done.map(Outcome::Cycle)),
             };
             self.shared.polls.store(self.follower.polls(), Ordering::Relaxed);
@@ -225,6 +227,9 @@ impl Thread {
         }
         if !self.follower.is_idle() {
             return Next::Step;
+        }
+        if let Err(error) = self.follower.rest() {
+            return Next::Failed(error);
         }
         self.shared.works.store(false, Ordering::Relaxed);
         let (jobs, wakes) = (&mut self.jobs, &mut self.wakes);

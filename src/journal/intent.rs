@@ -120,14 +120,17 @@ impl Journal {
         let path = self.path.clone();
         let error = |e| Error::database("cannot apply an intent", &path, e);
         let tx = self.conn.transaction().map_err(error)?;
-        tx.execute("UPDATE sources SET cursor = ? WHERE source_id = ?", params![cursor, source.id])
-            .map_err(error)?;
+        let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
+            tx.prepare_cached(sql)
+                .and_then(|mut statement| statement.execute(values))
+                .map_err(error)
+        };
+        run("UPDATE sources SET cursor = ? WHERE source_id = ?", &[&cursor, &source.id])?;
         learn(&tx, source.link, intent.rows.iter().map(|row| &row.identity)).map_err(error)?;
         for own_text in &intent.excused {
-            tx.execute("UPDATE own_texts SET used = 1 WHERE own_text_id = ?", [own_text])
-                .map_err(error)?;
+            run("UPDATE own_texts SET used = 1 WHERE own_text_id = ?", &[own_text])?;
         }
-        tx.execute("DELETE FROM intents WHERE source_id = ?", [source.id]).map_err(error)?;
+        run("DELETE FROM intents WHERE source_id = ?", &[&source.id])?;
         tx.commit().map_err(error)?;
         Ok(after)
     }

@@ -71,6 +71,15 @@ impl Journal {
         Ok(journal)
     }
 
+    /// Moves what was written from the write-ahead log to the database. For idle moments: commits do
+    /// none of it.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.conn
+            .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")
+            .and_then(|mut statement| statement.query_row([], |_| Ok(())))
+            .map_err(|e| self.error("cannot checkpoint", e))
+    }
+
     fn error(&self, what: &'static str, source: rusqlite::Error) -> Error {
         Error::database(what, &self.path, source)
     }
