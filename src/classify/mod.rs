@@ -8,6 +8,7 @@
 
 mod compat;
 mod drift;
+mod outline;
 mod queue;
 mod reader;
 mod row;
@@ -17,6 +18,7 @@ mod shape;
 mod tests;
 pub mod text;
 mod version;
+mod whole;
 
 use crate::ids::{Identity, TextHash, Timestamp};
 pub use queue::QueueState;

@@ -4,5 +4,6 @@
 //! window ends just after a line end, and the same bytes give the same rows however they are cut.
 //! Deliberately elsewhere: opening files (`disk`), what a row means (`classify`).
 
+pub(crate) mod bytes;
 pub mod line;
 pub mod window;

@@ -1,0 +1,611 @@
+//! A strict push scanner: one value, in chunks of any size.
+//!
+//! It accepts what `row::json` accepts and fails where that fails. What it must know between two
+//! chunks is numbers, so that it can be stored; of a string it keeps where it began.
+
+use super::members::{Group, Kind, MEMBERS, find};
+use super::{Blocks, Content, Outline, Said, Span, Value, read_again};
+use crate::classify::compat::{INTER_SESSION, RESEED};
+use crate::classify::row::json::{Levels, MAX_DEPTH};
+use crate::classify::row::raw::{REACH, RawStr, SAID, beginning, end};
+use crate::classify::shape;
+use crate::disk::Transcript;
+use memchr::memchr2;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::io;
+
+/// Source bytes of the longest key or name that is known, each letter an escape.
+const LONGEST_NAME: u64 = 6 * 32;
+
+/// What became of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fed {
+    /// The value goes on.
+    More,
+    /// The value ended just before this byte of the chunk.
+    Ended(usize),
+    /// This byte of the chunk does not belong there.
+    Failed(usize),
+}
+
+/// What is expected next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Lex {
+    Value,
+    /// A value, or the end of the array that was just opened.
+    FirstItem,
+    /// A key, or the end of the object that was just opened.
+    FirstKey,
+    Key,
+    Colon,
+    /// What goes on with the container or closes it.
+    After,
+    /// The rest of a string.
+    Text,
+    Escape,
+    /// So many hex digits.
+    Hex(u8),
+    /// The rest of a word, which is so long.
+    Word(Word, u8),
+    /// The first digit of a number.
+    Minus,
+    /// What may follow a leading zero.
+    Zero,
+    Digits,
+    Dot,
+    Fraction,
+    Exponent,
+    Sign,
+    Power,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Word {
+    True,
+    False,
+    Null,
+}
+
+impl Word {
+    const fn letters(self) -> &'static [u8] {
+        match self {
+            Self::True => b"true",
+            Self::False => b"false",
+            Self::Null => b"null",
+        }
+    }
+}
+
+/// What a value is to its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Spot {
+    /// Nothing that decides.
+    Skip,
+    /// The row itself.
+    Row,
+    /// This member.
+    Member(u8),
+    /// A block of what was said.
+    Block(Said),
+    BlockType,
+    BlockText,
+    BlockContent,
+    BlockError,
+    /// An element of a block's content.
+    Item,
+    ItemText,
+}
+
+/// A known container that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Open {
+    Members(Group),
+    Blocks(Said),
+    Block(Said),
+    Items,
+    Item,
+}
+
+/// The block that is being read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Block {
+    kind: BlockKind,
+    text: Option<Span>,
+    tool_text: Option<Span>,
+    is_error: bool,
+    /// The text of the element of its content that is being read.
+    item: Option<Span>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum BlockKind {
+    #[default]
+    Other,
+    Text,
+    ToolResult,
+    Image,
+}
+
+/// A scanner somewhere in a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Scanner {
+    lex: Lex,
+    levels: Levels,
+    /// The known containers among the open ones: always the outermost.
+    path: Vec<Open>,
+    /// What the value is that comes next or is being read, inside the known containers.
+    spot: Spot,
+    /// Where the string began that is being read.
+    string: u64,
+    in_key: bool,
+    is_object: bool,
+    block: Block,
+    outline: Outline,
+}
+
+/// A chunk and where it stands in the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk<'a> {
+    pub(crate) file: &'a dyn Transcript,
+    pub(crate) bytes: &'a [u8],
+    /// Offset of its first byte.
+    pub(crate) from: u64,
+    /// Whether a control character may be in it.
+    pub(crate) has_controls: bool,
+}
+
+impl<'a> Chunk<'a> {
+    fn offset(&self, at: usize) -> u64 {
+        self.from.saturating_add(at as u64)
+    }
+
+    /// Bytes of the file, from the chunk where it holds them.
+    fn read(&self, from: u64, to: u64) -> io::Result<Cow<'a, [u8]>> {
+        let place = |offset: u64| offset.checked_sub(self.from).and_then(|at| at.try_into().ok());
+        let held = place(from).zip(place(to)).and_then(|(from, to): (usize, usize)| {
+            self.bytes.get(from..to)
+        });
+        held.map_or_else(|| read_again(self.file, from, to).map(Cow::Owned), |held| Ok(held.into()))
+    }
+}
+
+impl Scanner {
+    /// At the beginning of a value.
+    pub(crate) fn new() -> Self {
+        Self {
+            lex: Lex::Value,
+            levels: Levels::default(),
+            path: Vec::new(),
+            spot: Spot::Row,
+            string: 0,
+            in_key: false,
+            is_object: false,
+            block: Block::default(),
+            outline: Outline::default(),
+        }
+    }
+
+    /// The outline of the value, where it is an object.
+    pub(crate) fn into_outline(self) -> Option<Box<Outline>> {
+        self.is_object.then(|| Box::new(self.outline))
+    }
+
+    /// Whether the value may end where the bytes end: only a number does not say so itself.
+    pub(crate) const fn can_end(&self) -> bool {
+        self.levels.depth() == 0
+            && matches!(self.lex, Lex::Zero | Lex::Digits | Lex::Fraction | Lex::Power)
+    }
+
+    /// Takes a chunk from this byte on.
+    pub(crate) fn feed(&mut self, chunk: &Chunk<'_>, start: usize) -> io::Result<Fed> {
+        let mut at = start;
+        loop {
+            let Some(byte) = chunk.bytes.get(at).copied() else {
+                return Ok(Fed::More);
+            };
+            match self.lex {
+                Lex::Text => match text_end(chunk, at) {
+                    (end, Some(b'"')) => {
+                        at = end + 1;
+                        if self.in_key {
+                            self.lex = Lex::Colon;
+                            if self.is_known() {
+                                self.end_key(chunk, Span { from: self.string, to: chunk.offset(end) })?;
+                            }
+                        } else {
+                            if self.is_known() && self.spot != Spot::Skip {
+                                self.end_text(chunk, Span { from: self.string, to: chunk.offset(end) })?;
+                            }
+                            if self.end_value() {
+                                return Ok(Fed::Ended(at));
+                            }
+                        }
+                    }
+                    (end, Some(b'\\')) => {
+                        self.lex = Lex::Escape;
+                        at = end + 1;
+                    }
+                    (end, Some(_)) => return Ok(Fed::Failed(end)),
+                    (_, None) => return Ok(Fed::More),
+                },
+                Lex::Escape => {
+                    self.lex = match byte {
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Lex::Text,
+                        b'u' => Lex::Hex(4),
+                        _ => return Ok(Fed::Failed(at)),
+                    };
+                    at += 1;
+                }
+                Lex::Hex(left) => {
+                    if !byte.is_ascii_hexdigit() {
+                        return Ok(Fed::Failed(at));
+                    }
+                    self.lex = if left > 1 { Lex::Hex(left - 1) } else { Lex::Text };
+                    at += 1;
+                }
+                Lex::Word(word, done) => {
+                    let letters = word.letters();
+                    if letters.get(usize::from(done)) != Some(&byte) {
+                        return Ok(Fed::Failed(at));
+                    }
+                    at += 1;
+                    self.lex = Lex::Word(word, done + 1);
+                    if usize::from(done) + 1 == letters.len() && self.end_value() {
+                        return Ok(Fed::Ended(at));
+                    }
+                }
+                Lex::Minus | Lex::Zero | Lex::Digits | Lex::Dot | Lex::Fraction | Lex::Exponent
+                | Lex::Sign | Lex::Power => match self.number(byte) {
+                    Number::Goes => at += 1,
+                    Number::Ended if self.end_value() => return Ok(Fed::Ended(at)),
+                    Number::Ended => {}
+                    Number::Failed => return Ok(Fed::Failed(at)),
+                },
+                _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => at += 1,
+                Lex::Colon => {
+                    if byte != b':' {
+                        return Ok(Fed::Failed(at));
+                    }
+                    self.lex = Lex::Value;
+                    at += 1;
+                }
+                Lex::After => {
+                    let is_object = self.levels.top() == Some(true);
+                    match byte {
+                        b',' if is_object => self.lex = Lex::Key,
+                        b',' => {
+                            self.lex = Lex::Value;
+                            self.expect_item();
+                        }
+                        b'}' if is_object => self.close(chunk)?,
+                        b']' if !is_object => self.close(chunk)?,
+                        _ => return Ok(Fed::Failed(at)),
+                    }
+                    at += 1;
+                    if self.levels.depth() == 0 {
+                        return Ok(Fed::Ended(at));
+                    }
+                }
+                Lex::FirstKey | Lex::Key => {
+                    match byte {
+                        b'"' => {
+                            (self.lex, self.in_key) = (Lex::Text, true);
+                            self.string = chunk.offset(at + 1);
+                        }
+                        b'}' if self.lex == Lex::FirstKey => self.close(chunk)?,
+                        _ => return Ok(Fed::Failed(at)),
+                    }
+                    at += 1;
+                    if self.levels.depth() == 0 {
+                        return Ok(Fed::Ended(at));
+                    }
+                }
+                Lex::FirstItem if byte == b']' => {
+                    self.close(chunk)?;
+                    at += 1;
+                    if self.levels.depth() == 0 {
+                        return Ok(Fed::Ended(at));
+                    }
+                }
+                Lex::Value | Lex::FirstItem => {
+                    if !self.begin_value(byte, chunk.offset(at + 1)) {
+                        return Ok(Fed::Failed(at));
+                    }
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether the innermost container is a known one, so that its members matter.
+    fn is_known(&self) -> bool {
+        self.path.len() == self.levels.depth()
+    }
+
+    /// Takes the first byte of a value; says whether it is one.
+    fn begin_value(&mut self, byte: u8, next: u64) -> bool {
+        let lex = match byte {
+            b'{' | b'[' if self.levels.depth() >= MAX_DEPTH => return false,
+            b'{' => Lex::FirstKey,
+            b'[' => Lex::FirstItem,
+            b'"' => Lex::Text,
+            b't' => Lex::Word(Word::True, 1),
+            b'f' => Lex::Word(Word::False, 1),
+            b'n' => Lex::Word(Word::Null, 1),
+            b'-' => Lex::Minus,
+            b'0' => Lex::Zero,
+            b'1'..=b'9' => Lex::Digits,
+            _ => return false,
+        };
+        self.lex = lex;
+        if self.is_known() && self.spot != Spot::Skip {
+            self.note(byte);
+        }
+        match lex {
+            Lex::FirstKey => self.levels.push(true),
+            Lex::FirstItem => {
+                self.levels.push(false);
+                self.expect_item();
+            }
+            Lex::Text => {
+                self.in_key = false;
+                self.string = next;
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Notes a value of a known container by its first byte, which says all of it but a string's
+    /// text; what was known of an earlier one in its place is forgotten.
+    fn note(&mut self, byte: u8) {
+        match self.spot {
+            Spot::Skip => {}
+            Spot::Row => {
+                self.is_object = byte == b'{';
+                self.open_if(self.is_object, Open::Members(Group::Row));
+            }
+            Spot::Member(index) => self.note_member(index, byte),
+            Spot::Block(said) => {
+                self.block = Block::default();
+                self.open_if(byte == b'{', Open::Block(said));
+            }
+            Spot::BlockType => self.block.kind = BlockKind::Other,
+            Spot::BlockText => self.block.text = None,
+            Spot::BlockContent => {
+                self.block.tool_text = None;
+                self.open_if(byte == b'[', Open::Items);
+            }
+            Spot::BlockError => self.block.is_error = byte == b't',
+            Spot::Item => {
+                self.block.item = None;
+                self.open_if(byte == b'{', Open::Item);
+            }
+            Spot::ItemText => self.block.item = None,
+        }
+    }
+
+    fn note_member(&mut self, index: u8, byte: u8) {
+        let value = match byte {
+            b'{' => Value::Object,
+            b't' => Value::True,
+            b'n' => Value::Null,
+            _ => Value::Other,
+        };
+        match MEMBERS.get(usize::from(index)).map(|member| member.kind) {
+            Some(Kind::Plain) => self.outline.set(index, value),
+            Some(Kind::Members(group)) => {
+                self.outline.forget(group);
+                self.outline.set(index, value);
+                self.open_if(value == Value::Object, Open::Members(group));
+            }
+            Some(Kind::Said(said)) => {
+                let blocks = byte == b'[';
+                let content = self.outline.said_mut(said);
+                *content =
+                    if blocks { Content::Blocks(Blocks::default()) } else { Content::Absent };
+                self.open_if(blocks, Open::Blocks(said));
+            }
+            None => {}
+        }
+    }
+
+    fn open_if(&mut self, condition: bool, open: Open) {
+        if condition {
+            self.path.push(open);
+        }
+    }
+
+    /// The next value is an element of the innermost container.
+    fn expect_item(&mut self) {
+        if self.is_known() {
+            self.spot = match self.path.last() {
+                Some(Open::Blocks(said)) => Spot::Block(*said),
+                Some(Open::Items) => Spot::Item,
+                _ => Spot::Skip,
+            };
+        }
+    }
+
+    /// A key of a known object was read.
+    fn end_key(&mut self, chunk: &Chunk<'_>, span: Span) -> io::Result<()> {
+        self.spot = Spot::Skip;
+        if span.length() > LONGEST_NAME {
+            return Ok(());
+        }
+        let raw = chunk.read(span.from, span.to)?;
+        let key = RawStr::new(&raw, raw.contains(&b'\\'));
+        self.spot = match self.path.last() {
+            Some(Open::Members(group)) => {
+                find(*group, &key.whole()).map_or(Spot::Skip, Spot::Member)
+            }
+            Some(Open::Block(_)) if key.is("type") => Spot::BlockType,
+            Some(Open::Block(_)) if key.is("text") => Spot::BlockText,
+            Some(Open::Block(_)) if key.is("content") => Spot::BlockContent,
+            Some(Open::Block(_)) if key.is("is_error") => Spot::BlockError,
+            Some(Open::Item) if key.is("text") => Spot::ItemText,
+            _ => Spot::Skip,
+        };
+        Ok(())
+    }
+
+    /// A string was read in a known container.
+    fn end_text(&mut self, chunk: &Chunk<'_>, span: Span) -> io::Result<()> {
+        match self.spot {
+            Spot::Member(index) => match MEMBERS.get(usize::from(index)).map(|member| member.kind) {
+                Some(Kind::Plain) => self.outline.set(index, Value::Text(span)),
+                Some(Kind::Said(said)) => *self.outline.said_mut(said) = Content::Text(span),
+                Some(Kind::Members(_)) | None => {}
+            },
+            Spot::BlockType if span.length() <= LONGEST_NAME => {
+                let raw = chunk.read(span.from, span.to)?;
+                let name = RawStr::new(&raw, raw.contains(&b'\\'));
+                self.block.kind = if name.is("text") {
+                    BlockKind::Text
+                } else if name.is("tool_result") {
+                    BlockKind::ToolResult
+                } else if name.is("image") || name.is("document") {
+                    BlockKind::Image
+                } else {
+                    BlockKind::Other
+                };
+            }
+            Spot::BlockText => self.block.text = Some(span),
+            Spot::BlockContent => self.block.tool_text = Some(span),
+            Spot::ItemText => self.block.item = Some(span),
+            Spot::Skip | Spot::Row | Spot::Block(_) | Spot::BlockType | Spot::BlockError
+            | Spot::Item => {}
+        }
+        Ok(())
+    }
+
+    /// A value is complete; says whether it was the outermost.
+    const fn end_value(&mut self) -> bool {
+        self.lex = Lex::After;
+        self.levels.depth() == 0
+    }
+
+    /// Takes a closing bracket.
+    fn close(&mut self, chunk: &Chunk<'_>) -> io::Result<()> {
+        if self.is_known() {
+            match self.path.pop() {
+                Some(Open::Block(said)) => {
+                    let block = self.block;
+                    if let Content::Blocks(blocks) = self.outline.said_mut(said) {
+                        blocks.add(&block, chunk)?;
+                    }
+                }
+                Some(Open::Item) => {
+                    self.block.tool_text = self.block.tool_text.or(self.block.item);
+                }
+                _ => {}
+            }
+        }
+        self.levels.pop();
+        self.lex = Lex::After;
+        Ok(())
+    }
+
+    fn number(&mut self, byte: u8) -> Number {
+        let is_digit = byte.is_ascii_digit();
+        self.lex = match (self.lex, byte) {
+            (Lex::Minus, b'0') => Lex::Zero,
+            (Lex::Minus | Lex::Digits, _) if is_digit => Lex::Digits,
+            (Lex::Zero | Lex::Digits, b'.') => Lex::Dot,
+            (Lex::Dot | Lex::Fraction, _) if is_digit => Lex::Fraction,
+            (Lex::Zero | Lex::Digits | Lex::Fraction, b'e' | b'E') => Lex::Exponent,
+            (Lex::Exponent, b'+' | b'-') => Lex::Sign,
+            (Lex::Exponent | Lex::Sign | Lex::Power, _) if is_digit => Lex::Power,
+            (Lex::Minus | Lex::Dot | Lex::Exponent | Lex::Sign, _) => return Number::Failed,
+            _ => return Number::Ended,
+        };
+        Number::Goes
+    }
+}
+
+/// What a byte is to a number.
+enum Number {
+    Goes,
+    Ended,
+    Failed,
+}
+
+/// Where a string ends, goes on with an escape, or fails, and by which byte.
+fn text_end(chunk: &Chunk<'_>, from: usize) -> (usize, Option<u8>) {
+    let rest = chunk.bytes.get(from..).unwrap_or_default();
+    let found = memchr2(b'"', b'\\', rest);
+    let length = found.unwrap_or(rest.len());
+    if chunk.has_controls {
+        let plain = rest.get(..length).unwrap_or_default();
+        if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
+            return (from + control, Some(0));
+        }
+    }
+    (from + length, rest.get(length).copied())
+}
+
+impl Blocks {
+    fn add(&mut self, block: &Block, chunk: &Chunk<'_>) -> io::Result<()> {
+        match block.kind {
+            BlockKind::Text => block.text.map_or(Ok(()), |text| self.add_text(text, chunk)),
+            BlockKind::ToolResult => {
+                self.has_tool_result = true;
+                self.has_tool_error |= block.is_error;
+                self.tool_text = self.tool_text.or(block.tool_text);
+                Ok(())
+            }
+            BlockKind::Image => {
+                self.has_image = true;
+                Ok(())
+            }
+            BlockKind::Other => Ok(()),
+        }
+    }
+
+    fn add_text(&mut self, span: Span, chunk: &Chunk<'_>) -> io::Result<()> {
+        if self.first.is_none() {
+            self.first = Some(span);
+        } else {
+            self.second.get_or_insert(span);
+        }
+        if self.of_gateway.is_none() {
+            let longest = 6 * RESEED.len() as u64;
+            let to = span.to.min(span.from.saturating_add(longest));
+            let raw = chunk.read(span.from, to.min(span.from + 1))?;
+            if matches!(raw.first(), Some(b'[' | b'C' | b'\\')) {
+                let raw = chunk.read(span.from, to)?;
+                let text = RawStr::new(&raw, true).whole();
+                if text.starts_with(INTER_SESSION) || text.starts_with(RESEED) {
+                    self.of_gateway = Some(span);
+                }
+            }
+        }
+        if self.no_mark.is_none() || self.with_words.is_none() {
+            let seen = read_excerpt(chunk, span, SAID)?;
+            let text = RawStr::new(&seen, true).text();
+            if !shape::is_image_mark(&text) {
+                self.no_mark.get_or_insert(span);
+            }
+            if !text.trim().is_empty() {
+                self.with_words.get_or_insert(span);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What rules see of a string of the file.
+pub(super) fn read_excerpt<'a>(
+    chunk: &Chunk<'a>,
+    span: Span,
+    side: usize,
+) -> io::Result<Cow<'a, [u8]>> {
+    let side_bytes = side as u64;
+    if span.length() <= side_bytes * 2 {
+        return chunk.read(span.from, span.to);
+    }
+    let front = chunk.read(span.from, span.from + side_bytes)?;
+    let back = chunk.read(span.to.saturating_sub(side_bytes + REACH as u64), span.to)?;
+    Ok(Cow::Owned([beginning(&front), end(&back)].concat()))
+}
