@@ -8,6 +8,10 @@
 
 mod compat;
 mod drift;
+pub(crate) mod lines;
+mod long;
+#[cfg(test)]
+mod long_tests;
 mod outline;
 mod queue;
 mod reader;
@@ -21,6 +25,7 @@ mod version;
 mod whole;
 
 use crate::ids::{Identity, TextHash, Timestamp};
+pub use long::LongLine;
 pub use queue::QueueState;
 pub use reader::{LineReport, Reader, ReaderState};
 pub(crate) use row::json::Fail;

@@ -11,9 +11,7 @@ use super::row::{Parsed, Row, is};
 use super::rules::{self, Context};
 use super::version::Version;
 use super::whole::{InMemory, Whole};
-use super::{
-    Class, CompatTurn, Evidence, Fail, JudgedRow, Settings, Verdict, compat, drift,
-};
+use super::{Class, CompatTurn, Evidence, Fail, JudgedRow, Settings, Verdict, compat, drift};
 use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
 use crate::scan::bytes::Bytes;
@@ -155,9 +153,7 @@ impl Reader {
             None
         };
         let mut delivery = match &text {
-            Some(text) if can_be_delivered && !is_queue_row => {
-                self.state.queue.deliver(&text.hash)
-            }
+            Some(text) if can_be_delivered && !is_queue_row => self.state.queue.deliver(&text.hash),
             _ => Delivery::default(),
         };
         if can_be_delivered
@@ -296,7 +292,8 @@ pub(super) fn is_blank<B: Bytes + ?Sized>(bytes: &B) -> Result<bool, B::Error> {
             is_blank = false;
             return ControlFlow::Break(());
         }
-        let joined = if left.is_empty() { Cow::Borrowed(piece) } else { [&left, piece].concat().into() };
+        let joined =
+            if left.is_empty() { Cow::Borrowed(piece) } else { [&left, piece].concat().into() };
         let whole = match std::str::from_utf8(&joined) {
             Ok(_) => joined.len(),
             Err(error) if error.error_len().is_none() => error.valid_up_to(),

@@ -9,8 +9,8 @@ use crate::scan::line::{Line, Place, SkipCategory, Values, split};
 use CountCommands::{All, Turns};
 use proptest::prelude::*;
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 const KEY: HashKey = HashKey::new([7; 32]);
@@ -50,7 +50,7 @@ fn rows(bytes: &[u8]) -> Vec<JudgedRow> {
     read(bytes).into_iter().flat_map(|report| report.rows).collect()
 }
 
-fn fixtures() -> BTreeMap<String, Vec<u8>> {
+pub(super) fn fixtures() -> BTreeMap<String, Vec<u8>> {
     fs_err::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap())

@@ -25,11 +25,8 @@ pub(super) trait Whole {
     fn digest(&self, key: &HashKey, said: Said, text: RawStr<'_>) -> Result<Digest, Self::Error>;
 
     /// That text, where it may be several joined.
-    fn joined<'t>(
-        &self,
-        said: Said,
-        text: RawStr<'t>,
-    ) -> Result<Option<Cow<'t, str>>, Self::Error>;
+    fn joined<'t>(&self, said: Said, text: RawStr<'t>)
+    -> Result<Option<Cow<'t, str>>, Self::Error>;
 
     /// What the row is known by where it has no uuid.
     fn identity(&self, key: &HashKey) -> Result<Identity, Self::Error>;

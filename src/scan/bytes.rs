@@ -30,13 +30,14 @@ pub(crate) trait Bytes {
         mut passes: impl FnMut(u8) -> bool,
     ) -> Result<Option<(usize, u8)>, Self::Error> {
         let mut found = None;
-        self.walk(from, self.len(), &mut |start, piece| {
-            match piece.iter().position(|byte| passes(*byte)) {
-                None => ControlFlow::Continue(()),
-                Some(at) => {
-                    found = piece.get(at).map(|byte| (start + at, *byte));
-                    ControlFlow::Break(())
-                }
+        self.walk(from, self.len(), &mut |start, piece| match piece
+            .iter()
+            .position(|byte| passes(*byte))
+        {
+            None => ControlFlow::Continue(()),
+            Some(at) => {
+                found = piece.get(at).map(|byte| (start + at, *byte));
+                ControlFlow::Break(())
             }
         })?;
         Ok(found)

@@ -21,6 +21,23 @@ pub struct Line<'a> {
     pub next: u64,
 }
 
+/// Where a line stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset of its first byte.
+    pub start: u64,
+    /// Offset just after its LF.
+    pub next: u64,
+}
+
+impl Line<'_> {
+    /// Where it stands.
+    #[must_use]
+    pub const fn extent(&self) -> Extent {
+        Extent { start: self.start, next: self.next }
+    }
+}
+
 /// Bytes that are no JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skipped {

@@ -17,12 +17,7 @@ impl Outline {
         Ok(row)
     }
 
-    fn write_members(
-        &self,
-        group: Group,
-        file: &Chunk<'_>,
-        row: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    fn write_members(&self, group: Group, file: &Chunk<'_>, row: &mut Vec<u8>) -> io::Result<()> {
         row.push(b'{');
         let mut is_first = true;
         for (index, member) in MEMBERS.iter().enumerate() {

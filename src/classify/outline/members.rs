@@ -117,7 +117,8 @@ mod tests {
         let keys = source.split("b\"").skip(1).filter_map(|rest| rest.split_once("\" =>"));
         let blocks = ["type", "text", "content", "is_error"];
         let mut count = 0;
-        for (key, _) in keys.filter(|(key, _)| key.chars().all(|c| c.is_alphanumeric() || c == '_')) {
+        for (key, _) in keys.filter(|(key, _)| key.chars().all(|c| c.is_alphanumeric() || c == '_'))
+        {
             let is_known = MEMBERS.iter().any(|member| member.key == key) || blocks.contains(&key);
             assert!(is_known, "{key}");
             count += 1;

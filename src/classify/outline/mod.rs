@@ -11,7 +11,7 @@ mod scanner;
 use crate::disk::{Transcript, read_range};
 use crate::scan::bytes::shorter;
 use members::{Group, MEMBERS};
-pub(crate) use scanner::{Fed, Scanner};
+pub(crate) use scanner::{Chunk, Fed, Scanner};
 use serde::{Deserialize, Serialize};
 use std::io;
 

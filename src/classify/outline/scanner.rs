@@ -156,16 +156,16 @@ pub(crate) struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    fn offset(&self, at: usize) -> u64 {
+    pub(crate) fn offset(&self, at: usize) -> u64 {
         self.from.saturating_add(at as u64)
     }
 
     /// Bytes of the file, from the chunk where it holds them.
     fn read(&self, from: u64, to: u64) -> io::Result<Cow<'a, [u8]>> {
         let place = |offset: u64| offset.checked_sub(self.from).and_then(|at| at.try_into().ok());
-        let held = place(from).zip(place(to)).and_then(|(from, to): (usize, usize)| {
-            self.bytes.get(from..to)
-        });
+        let held = place(from)
+            .zip(place(to))
+            .and_then(|(from, to): (usize, usize)| self.bytes.get(from..to));
         held.map_or_else(|| read_again(self.file, from, to).map(Cow::Owned), |held| Ok(held.into()))
     }
 }
@@ -211,11 +211,17 @@ impl Scanner {
                         if self.in_key {
                             self.lex = Lex::Colon;
                             if self.is_known() {
-                                self.end_key(chunk, Span { from: self.string, to: chunk.offset(end) })?;
+                                self.end_key(
+                                    chunk,
+                                    Span { from: self.string, to: chunk.offset(end) },
+                                )?;
                             }
                         } else {
                             if self.is_known() && self.spot != Spot::Skip {
-                                self.end_text(chunk, Span { from: self.string, to: chunk.offset(end) })?;
+                                self.end_text(
+                                    chunk,
+                                    Span { from: self.string, to: chunk.offset(end) },
+                                )?;
                             }
                             if self.end_value() {
                                 return Ok(Fed::Ended(at));
@@ -255,8 +261,14 @@ impl Scanner {
                         return Ok(Fed::Ended(at));
                     }
                 }
-                Lex::Minus | Lex::Zero | Lex::Digits | Lex::Dot | Lex::Fraction | Lex::Exponent
-                | Lex::Sign | Lex::Power => match self.number(byte) {
+                Lex::Minus
+                | Lex::Zero
+                | Lex::Digits
+                | Lex::Dot
+                | Lex::Fraction
+                | Lex::Exponent
+                | Lex::Sign
+                | Lex::Power => match self.number(byte) {
                     Number::Goes => at += 1,
                     Number::Ended if self.end_value() => return Ok(Fed::Ended(at)),
                     Number::Ended => {}
@@ -453,11 +465,13 @@ impl Scanner {
     /// A string was read in a known container.
     fn end_text(&mut self, chunk: &Chunk<'_>, span: Span) -> io::Result<()> {
         match self.spot {
-            Spot::Member(index) => match MEMBERS.get(usize::from(index)).map(|member| member.kind) {
-                Some(Kind::Plain) => self.outline.set(index, Value::Text(span)),
-                Some(Kind::Said(said)) => *self.outline.said_mut(said) = Content::Text(span),
-                Some(Kind::Members(_)) | None => {}
-            },
+            Spot::Member(index) => {
+                match MEMBERS.get(usize::from(index)).map(|member| member.kind) {
+                    Some(Kind::Plain) => self.outline.set(index, Value::Text(span)),
+                    Some(Kind::Said(said)) => *self.outline.said_mut(said) = Content::Text(span),
+                    Some(Kind::Members(_)) | None => {}
+                }
+            }
             Spot::BlockType if span.length() <= LONGEST_NAME => {
                 let raw = chunk.read(span.from, span.to)?;
                 let name = RawStr::new(&raw, raw.contains(&b'\\'));
@@ -474,7 +488,11 @@ impl Scanner {
             Spot::BlockText => self.block.text = Some(span),
             Spot::BlockContent => self.block.tool_text = Some(span),
             Spot::ItemText => self.block.item = Some(span),
-            Spot::Skip | Spot::Row | Spot::Block(_) | Spot::BlockType | Spot::BlockError
+            Spot::Skip
+            | Spot::Row
+            | Spot::Block(_)
+            | Spot::BlockType
+            | Spot::BlockError
             | Spot::Item => {}
         }
         Ok(())
