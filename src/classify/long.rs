@@ -11,7 +11,7 @@ use super::row::{Parsed, Row};
 use super::whole::InFile;
 use super::{Fail, JudgedRow, LineReport, Reader};
 use crate::disk::Transcript;
-use crate::scan::bytes::{Bytes as _, FileRange, shorter};
+use crate::scan::bytes::{Bytes as _, FileRange, has_controls, shorter};
 use crate::scan::line::{MAX_PIECES, Piece, Place, Values, split};
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ impl LongLine {
     /// Takes the bytes that follow in the file; gives the offset of the line's end where it is
     /// among them.
     pub(super) fn take(&mut self, file: &dyn Transcript, bytes: &[u8]) -> io::Result<Option<u64>> {
-        let has_controls = bytes.iter().any(|byte| *byte < 0x20);
+        let has_controls = has_controls(bytes);
         let end = if has_controls { memchr(b'\n', bytes) } else { None };
         let bytes = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
         let chunk = Chunk { file, bytes, from: self.read, has_controls };

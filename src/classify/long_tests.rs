@@ -244,39 +244,30 @@ fn said(content: &str) -> String {
 
 #[test]
 fn texts_longer_than_rules_see_are_judged_the_same() {
-    let sizes = [(128 << 10) - 3, (128 << 10) + 1, 140 << 10];
+    let sizes = [(128 << 10) - 3, (128 << 10) + 5];
     let units = ["word ", "\\\\", "\\u0431", "\\ud83d\\ude00", "\u{431}", "\\n", "x", "\u{1f600}"];
     let short = units.iter().flat_map(|unit| sizes.map(|bytes| (*unit, bytes)));
     for (number, (unit, bytes)) in short.chain([("word\\n", 1_060_000)]).enumerate() {
-        for lead in [["", "y", "yyy"][number % 3]] {
-            {
-                let text = format!("\"{lead}{}\"", unit.repeat(bytes / unit.len()));
-                let blocks = format!(
-                    r#"[{{"type":"text","text":" "}},{{"type":"image"}},{{"text":{text},"type":"text"}}]"#
-                );
-                let queued = format!(
-                    r#"{{"type":"queue-operation","operation":"enqueue","content":{text}}}"#
-                );
-                let tool = format!(r#"[{{"type":"tool_result","content":{text}}}]"#);
-                let lines = [
-                    said(&text),
-                    queued,
-                    said(&blocks),
-                    said(&tool),
-                    said(&text).replace("\"s\"", &text),
-                    String::new(),
-                ];
-                let file = lines.join("\n");
-                let expected = whole(file.as_bytes());
-                for window in [77_777] {
-                    assert_eq!(
-                        read(file.as_bytes(), &[window], true),
-                        expected,
-                        "{unit} {bytes} {window}"
-                    );
-                }
-            }
-        }
+        let lead = ["", "y", "yyy"][number % 3];
+        let text = format!("\"{lead}{}\"", unit.repeat(bytes / unit.len()));
+        let blocks = format!(
+            r#"[{{"type":"text","text":" "}},{{"type":"image"}},{{"text":{text},"type":"text"}}]"#
+        );
+        let queued =
+            format!(r#"{{"type":"queue-operation","operation":"enqueue","content":{text}}}"#);
+        let tool = format!(r#"[{{"type":"tool_result","content":{text}}}]"#);
+        let lines = [
+            said(&text),
+            queued,
+            said(&blocks),
+            said(&tool),
+            said(&text).replace("\"s\"", &text),
+            String::new(),
+        ];
+        let file = lines.join("\n");
+        let expected = whole(file.as_bytes());
+        let found = read(file.as_bytes(), &[77_777], true);
+        assert!(found == expected, "{unit} {bytes}");
     }
 }
 

@@ -14,7 +14,7 @@ use super::whole::{InMemory, Whole};
 use super::{Class, CompatTurn, Evidence, Fail, JudgedRow, Settings, Verdict, compat, drift};
 use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
-use crate::scan::bytes::Bytes;
+use crate::scan::bytes::{Bytes, has_controls};
 use crate::scan::line::{self, Line, Piece, Place, Skipped, Values};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -73,7 +73,7 @@ impl Reader {
             return LineReport::default();
         }
         let bytes = line.bytes.strip_prefix(BOM).unwrap_or(line.bytes);
-        let has_controls = bytes.iter().any(|byte| *byte < 0x20);
+        let has_controls = has_controls(bytes);
         let Ok(pieces) = line::split(bytes, InLine { bytes, has_controls });
         let mark = line.bytes.len() - bytes.len();
         let from = line.start.saturating_add(mark as u64);

@@ -84,7 +84,9 @@ impl Digester {
     fn take(&mut self, raw: &[u8]) {
         let text = decode(raw, true);
         self.line_ends += memchr_iter(b'\n', text.as_bytes()).count() as u64;
-        self.normaliser.push(&text, |piece| self.hash.push(piece.as_bytes()));
+        let mut normalised = String::with_capacity(text.len() + 1);
+        self.normaliser.push(&text, |piece| normalised.push_str(piece));
+        self.hash.push(normalised.as_bytes());
     }
 
     pub(crate) fn finish(mut self) -> Digest {

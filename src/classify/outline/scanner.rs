@@ -209,12 +209,14 @@ impl Scanner {
                     (end, Some(b'"')) => {
                         at = end + 1;
                         if self.in_key {
-                            self.lex = Lex::Colon;
                             if self.is_known() {
-                                self.end_key(
-                                    chunk,
-                                    Span { from: self.string, to: chunk.offset(end) },
-                                )?;
+                                let span = Span { from: self.string, to: chunk.offset(end) };
+                                self.end_key(chunk, span)?;
+                            }
+                            self.lex = Lex::Colon;
+                            if chunk.bytes.get(at) == Some(&b':') {
+                                at += 1;
+                                self.lex = Lex::Value;
                             }
                         } else {
                             if self.is_known() && self.spot != Spot::Skip {
@@ -252,6 +254,14 @@ impl Scanner {
                 }
                 Lex::Word(word, done) => {
                     let letters = word.letters();
+                    let left = letters.get(usize::from(done)..).unwrap_or_default();
+                    if chunk.bytes.get(at..).is_some_and(|rest| rest.starts_with(left)) {
+                        at += left.len();
+                        if self.end_value() {
+                            return Ok(Fed::Ended(at));
+                        }
+                        continue;
+                    }
                     if letters.get(usize::from(done)) != Some(&byte) {
                         return Ok(Fed::Failed(at));
                     }
@@ -269,7 +279,7 @@ impl Scanner {
                 | Lex::Exponent
                 | Lex::Sign
                 | Lex::Power => match self.number(byte) {
-                    Number::Goes => at += 1,
+                    Number::Goes => at += 1 + digits(chunk, at + 1, self.lex),
                     Number::Ended if self.end_value() => return Ok(Fed::Ended(at)),
                     Number::Ended => {}
                     Number::Failed => return Ok(Fed::Failed(at)),
@@ -285,7 +295,13 @@ impl Scanner {
                 Lex::After => {
                     let is_object = self.levels.top() == Some(true);
                     match byte {
-                        b',' if is_object => self.lex = Lex::Key,
+                        b',' if is_object => {
+                            self.lex = Lex::Key;
+                            if chunk.bytes.get(at + 1) == Some(&b'"') {
+                                at += 1;
+                                self.begin_key(chunk.offset(at + 1));
+                            }
+                        }
                         b',' => {
                             self.lex = Lex::Value;
                             self.expect_item();
@@ -301,10 +317,7 @@ impl Scanner {
                 }
                 Lex::FirstKey | Lex::Key => {
                     match byte {
-                        b'"' => {
-                            (self.lex, self.in_key) = (Lex::Text, true);
-                            self.string = chunk.offset(at + 1);
-                        }
+                        b'"' => self.begin_key(chunk.offset(at + 1)),
                         b'}' if self.lex == Lex::FirstKey => self.close(chunk)?,
                         _ => return Ok(Fed::Failed(at)),
                     }
@@ -333,6 +346,11 @@ impl Scanner {
     /// Whether the innermost container is a known one, so that its members matter.
     fn is_known(&self) -> bool {
         self.path.len() == self.levels.depth()
+    }
+
+    const fn begin_key(&mut self, at: u64) {
+        (self.lex, self.in_key) = (Lex::Text, true);
+        self.string = at;
     }
 
     /// Takes the first byte of a value; says whether it is one.
@@ -542,6 +560,15 @@ impl Scanner {
     }
 }
 
+/// How many digits follow that do not change what is expected.
+fn digits(chunk: &Chunk<'_>, from: usize, lex: Lex) -> usize {
+    if !matches!(lex, Lex::Digits | Lex::Fraction | Lex::Power) {
+        return 0;
+    }
+    let rest = chunk.bytes.get(from..).unwrap_or_default();
+    rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
 /// What a byte is to a number.
 enum Number {
     Goes,
@@ -549,18 +576,50 @@ enum Number {
     Failed,
 }
 
-/// Where a string ends, goes on with an escape, or fails, and by which byte.
+/// Where a string ends, goes on with an escape that is cut or wrong, or fails, and by which byte;
+/// no byte where the chunk ends first.
 fn text_end(chunk: &Chunk<'_>, from: usize) -> (usize, Option<u8>) {
-    let rest = chunk.bytes.get(from..).unwrap_or_default();
-    let found = memchr2(b'"', b'\\', rest);
-    let length = found.unwrap_or(rest.len());
+    let mut at = from;
+    loop {
+        let place = special(chunk, at);
+        let rest = chunk.bytes.get(place..).unwrap_or_default();
+        match rest {
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => at = place + 2,
+            _ => return (place, rest.first().copied()),
+        }
+    }
+}
+
+/// The next byte that is not plain text: a quote, a backslash, a control character.
+fn special(chunk: &Chunk<'_>, from: usize) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let mut at = from;
+    // Most strings are short: a word at a time costs less than a call.
+    for _ in 0..2 {
+        let rest = chunk.bytes.get(at..).unwrap_or_default();
+        let Some(word) = rest.first_chunk().map(|word| u64::from_le_bytes(*word)) else {
+            break;
+        };
+        // In each of these the lowest high bit that is set is that of the first such byte.
+        let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+        let quote = zero(word ^ (ONES * u64::from(b'"')));
+        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let found = (quote | backslash | control) & (ONES * 0x80);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = chunk.bytes.get(at..).unwrap_or_default();
+    let length = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
     if chunk.has_controls {
         let plain = rest.get(..length).unwrap_or_default();
         if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
-            return (from + control, Some(0));
+            return at + control;
         }
     }
-    (from + length, rest.get(length).copied())
+    at + length
 }
 
 impl Blocks {
