@@ -12,7 +12,7 @@ use super::whole::InFile;
 use super::{Fail, JudgedRow, LineReport, Reader};
 use crate::disk::Transcript;
 use crate::scan::bytes::{Bytes as _, FileRange, has_controls, shorter};
-use crate::scan::line::{MAX_PIECES, Piece, Place, Values, split};
+use crate::scan::line::{MAX_PIECES, Parse, Piece, Place, Values, split};
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -213,7 +213,7 @@ impl Values for InFileLine<'_, '_> {
     type Value = Option<Box<Outline>>;
     type Error = io::Error;
 
-    fn parse(&mut self, at: usize) -> io::Result<Result<(Self::Value, usize), Fail>> {
+    fn parse(&mut self, at: usize) -> io::Result<Parse<Self::Value>> {
         let mut scanner = Scanner::new();
         let mut ended = None;
         self.bytes.pieces(at, usize::MAX, &mut |start, bytes, has_controls| {

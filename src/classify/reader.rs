@@ -11,11 +11,11 @@ use super::row::{Parsed, Row, is};
 use super::rules::{self, Context};
 use super::version::Version;
 use super::whole::{InMemory, Whole};
-use super::{Class, CompatTurn, Evidence, Fail, JudgedRow, Settings, Verdict, compat, drift};
+use super::{Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift};
 use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
 use crate::scan::bytes::{Bytes, has_controls};
-use crate::scan::line::{self, Line, Piece, Place, Skipped, Values};
+use crate::scan::line::{self, Line, Parse, Piece, Place, Skipped, Values};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -258,7 +258,7 @@ impl<'a> Values for InLine<'a> {
     type Value = Parsed<'a>;
     type Error = Infallible;
 
-    fn parse(&mut self, at: usize) -> Result<Result<(Parsed<'a>, usize), Fail>, Infallible> {
+    fn parse(&mut self, at: usize) -> Result<Parse<Parsed<'a>>, Infallible> {
         Ok(Row::parse(self.bytes.get(at..).unwrap_or_default(), self.has_controls))
     }
 

@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::ids::HashKey;
-use crate::scan::line::{Line, Place, SkipCategory, Values, split};
+use crate::scan::line::{Line, Parse, Place, SkipCategory, Values, split};
 use CountCommands::{All, Turns};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -303,7 +303,7 @@ impl<'a> Values for Counted<'a> {
     type Value = row::Parsed<'a>;
     type Error = Infallible;
 
-    fn parse(&mut self, at: usize) -> Result<Result<(Self::Value, usize), Fail>, Infallible> {
+    fn parse(&mut self, at: usize) -> Result<Parse<Self::Value>, Infallible> {
         let parsed = row::Row::parse(&self.bytes[at..], false);
         let length = parsed.as_ref().map_or_else(|fail| fail.at, |(_, length)| *length);
         self.read.set(self.read.get() + length);

@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 use crate::ids::{HashKey, Identity, Timestamp};
 use crate::scan::window::Rest;
 use clap::{Args, ValueEnum};
-use memchr::memrchr;
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Bytes read at a time.
 const WINDOW: u64 = 1 << 20;
@@ -207,7 +207,8 @@ fn classify(
     known: &mut HashSet<Identity>,
     rows: &mut Rows,
 ) -> Result<()> {
-    let file = open(path)?;
+    let judged_to = Rc::new(Cell::new(0));
+    let file = open(path, &judged_to)?;
     let size = file.stat()?.size;
     let settings = classify_settings(&context.loaded.settings);
     let reader = Reader::new(key, settings, ReaderState::default());
@@ -215,10 +216,13 @@ fn classify(
     let mut number = 0;
     let mut take = |line: JudgedLine| -> io::Result<()> {
         number += 1;
+        judged_to.set(line.extent.next);
         let mut judged = line.report.rows;
         if rule == Rule::Compat {
             judged.truncate(1);
-            judged.into_iter().for_each(|row| rows.add(number, compat(row)));
+            for row in judged {
+                rows.add(number, compat(row));
+            }
             return Ok(());
         }
         for row in &mut judged {
@@ -232,7 +236,9 @@ fn classify(
                 row.verdict = copy(row.verdict);
             }
         }
-        judged.into_iter().for_each(|row| rows.add(number, row));
+        for row in judged {
+            rows.add(number, row);
+        }
         Ok(())
     };
     while lines.pass(size, &mut take)? == Rest::More {}
@@ -275,9 +281,9 @@ pub(super) fn verdict_line(row: &JudgedRow) -> String {
 }
 
 /// Opens a file that a person named; it may be anywhere.
-fn open(path: &Path) -> Result<Box<dyn Transcript>> {
+fn open(path: &Path, judged: &Rc<Cell<u64>>) -> Result<Box<dyn Transcript>> {
     if path.as_os_str() == "-" {
-        return Ok(Box::new(Piped::default()));
+        return Ok(Box::new(Piped { kept: RefCell::default(), judged: Rc::clone(judged) }));
     }
     if !fs_err::metadata(path)?.is_file() {
         return Err(Error::Failed(format!("{} is no regular file", path.display())));
@@ -285,21 +291,24 @@ fn open(path: &Path) -> Result<Box<dyn Transcript>> {
     Ok(Box::new(Named(fs_err::File::open(path)?)))
 }
 
-/// Standard input: what was read is kept from the start of a line on, since only lines that are
-/// longer than a window are looked at again.
-#[derive(Default)]
-struct Piped(RefCell<Kept>);
+/// Standard input: what was read is kept until its line was judged, since of a line that is longer
+/// than a window some is read again.
+struct Piped {
+    kept: RefCell<Kept>,
+    /// Offset up to which all lines are judged.
+    judged: Rc<Cell<u64>>,
+}
 
 #[derive(Default)]
 struct Kept {
     /// Offset of the first byte that is kept.
     from: u64,
     bytes: Vec<u8>,
-    /// How many of them were searched for line ends, and where the last line among them begins.
-    searched: usize,
-    start: usize,
     has_ended: bool,
 }
+
+/// Bytes that are worth moving the rest for.
+const FORGET: usize = 1 << 20;
 
 impl Kept {
     /// Reads on until the bytes up to `to` are there, or the input ends.
@@ -312,27 +321,16 @@ impl Kept {
         Ok(())
     }
 
-    /// Forgets what stands before the line that `at` is the start of, or lies in.
-    fn forget(&mut self, at: u64) {
-        let place = usize::try_from(at.saturating_sub(self.from)).unwrap_or(usize::MAX);
-        let Some(new) = self.bytes.get(self.searched..place) else {
-            return;
-        };
-        if let Some(end) = memrchr(b'\n', new) {
-            self.start = self.searched + end + 1;
-        }
-        self.searched = place;
-        if self.start > FORGET {
-            self.bytes.drain(..self.start);
-            self.from += self.start as u64;
-            self.searched -= self.start;
-            self.start = 0;
+    /// Forgets what stands before `to`.
+    fn forget(&mut self, to: u64) {
+        let count = usize::try_from(to.saturating_sub(self.from)).unwrap_or(usize::MAX);
+        if count > FORGET && count <= self.bytes.len() {
+            self.bytes.drain(..count);
+            self.bytes.shrink_to(FORGET);
+            self.from = to;
         }
     }
 }
-
-/// Bytes that are worth moving the rest for.
-const FORGET: usize = 1 << 20;
 
 impl Transcript for Piped {
     fn stat(&self) -> io::Result<FileStat> {
@@ -341,8 +339,8 @@ impl Transcript for Piped {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut kept = self.0.borrow_mut();
-        kept.forget(offset);
+        let mut kept = self.kept.borrow_mut();
+        kept.forget(self.judged.get());
         kept.read_to(offset.saturating_add(buffer.len() as u64))?;
         let place = offset.checked_sub(kept.from).and_then(|at| usize::try_from(at).ok());
         let rest = place.and_then(|at| kept.bytes.get(at..)).unwrap_or_default();

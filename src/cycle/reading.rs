@@ -153,12 +153,12 @@ impl Cycle<'_> {
         };
         let row = match lines.part() {
             None => None,
-            Some(line) => {
-                let mark = probe::mark_after(file, line.read(), lines.part_tail(), self.key)?;
+            Some(part) => {
+                let mark = probe::mark_after(file, part.read(), lines.part_tail(), self.key)?;
                 let Some(mark) = mark else {
                     return Ok(None);
                 };
-                Some(RowInPart { line: line.clone(), mark })
+                Some(RowInPart { line: part.clone(), mark })
             }
         };
         let still_again = cursor.reading_again.filter(|until| to < *until);

@@ -83,6 +83,9 @@ struct Held {
     has_controls: bool,
 }
 
+/// Gets a piece, the place of its first byte, and whether a control character may be in it.
+type Look<'l> = dyn FnMut(usize, &[u8], bool) -> io::Result<ControlFlow<()>> + 'l;
+
 impl<'a> FileRange<'a> {
     /// The bytes from here to there.
     pub(crate) fn new(file: &'a dyn Transcript, from: u64, to: u64) -> io::Result<Self> {
@@ -102,12 +105,7 @@ impl<'a> FileRange<'a> {
     }
 
     /// The same as `walk`; also says whether a control character may be in the piece.
-    pub(crate) fn pieces(
-        &self,
-        from: usize,
-        to: usize,
-        look: &mut dyn FnMut(usize, &[u8], bool) -> io::Result<ControlFlow<()>>,
-    ) -> io::Result<()> {
+    pub(crate) fn pieces(&self, from: usize, to: usize, look: &mut Look<'_>) -> io::Result<()> {
         let to = to.min(self.length);
         let mut at = from;
         while at < to {
@@ -180,8 +178,9 @@ pub(crate) fn shorter() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the file was changed while a row of it was read")
 }
 
-/// Whether a control character is among the bytes. A block at a time, since a loop that may end at
-/// each byte is ten times slower.
+/// Whether a control character is among the bytes. A block at a time: a loop that may end at each
+/// byte is many times slower.
 pub(crate) fn has_controls(bytes: &[u8]) -> bool {
-    bytes.chunks(4096).any(|block| block.iter().fold(false, |any, byte| any | (*byte < 0x20)))
+    let least = |block: &[u8]| block.iter().fold(u8::MAX, |least, byte| least.min(*byte));
+    bytes.chunks(4096).any(|block| least(block) < 0x20)
 }

@@ -97,6 +97,9 @@ pub(crate) enum Piece<T> {
 /// Pieces of a line: more are not told apart, so that a line of empty objects costs no memory.
 pub(crate) const MAX_PIECES: usize = 1024;
 
+/// A value and its length, or why there is none.
+pub(crate) type Parse<T> = Result<(T, usize), Fail>;
+
 /// How values are read, and known for rows.
 pub(crate) trait Values {
     /// What is read of a value.
@@ -105,7 +108,7 @@ pub(crate) trait Values {
     type Error;
 
     /// Reads the first value from a place on; gives its length too.
-    fn parse(&mut self, at: usize) -> Result<Result<(Self::Value, usize), Fail>, Self::Error>;
+    fn parse(&mut self, at: usize) -> Result<Parse<Self::Value>, Self::Error>;
 
     /// Whether a value found behind a torn one is a row.
     fn is_row(&mut self, value: &Self::Value, place: Place) -> Result<bool, Self::Error>;

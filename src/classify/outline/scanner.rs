@@ -14,6 +14,7 @@ use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
+use std::ops::ControlFlow::{self, Break, Continue};
 
 /// Source bytes of the longest key or name that is known, each letter an escape.
 const LONGEST_NAME: u64 = 6 * 32;
@@ -28,6 +29,9 @@ pub(crate) enum Fed {
     /// This byte of the chunk does not belong there.
     Failed(usize),
 }
+
+/// The byte to go on with, or what became of the chunk.
+type Step = ControlFlow<Fed, usize>;
 
 /// What is expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,77 +204,11 @@ impl Scanner {
     /// Takes a chunk from this byte on.
     pub(crate) fn feed(&mut self, chunk: &Chunk<'_>, start: usize) -> io::Result<Fed> {
         let mut at = start;
-        loop {
-            let Some(byte) = chunk.bytes.get(at).copied() else {
-                return Ok(Fed::More);
-            };
-            match self.lex {
-                Lex::Text => match text_end(chunk, at) {
-                    (end, Some(b'"')) => {
-                        at = end + 1;
-                        if self.in_key {
-                            if self.is_known() {
-                                let span = Span { from: self.string, to: chunk.offset(end) };
-                                self.end_key(chunk, span)?;
-                            }
-                            self.lex = Lex::Colon;
-                            if chunk.bytes.get(at) == Some(&b':') {
-                                at += 1;
-                                self.lex = Lex::Value;
-                            }
-                        } else {
-                            if self.is_known() && self.spot != Spot::Skip {
-                                self.end_text(
-                                    chunk,
-                                    Span { from: self.string, to: chunk.offset(end) },
-                                )?;
-                            }
-                            if self.end_value() {
-                                return Ok(Fed::Ended(at));
-                            }
-                        }
-                    }
-                    (end, Some(b'\\')) => {
-                        self.lex = Lex::Escape;
-                        at = end + 1;
-                    }
-                    (end, Some(_)) => return Ok(Fed::Failed(end)),
-                    (_, None) => return Ok(Fed::More),
-                },
-                Lex::Escape => {
-                    self.lex = match byte {
-                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Lex::Text,
-                        b'u' => Lex::Hex(4),
-                        _ => return Ok(Fed::Failed(at)),
-                    };
-                    at += 1;
-                }
-                Lex::Hex(left) => {
-                    if !byte.is_ascii_hexdigit() {
-                        return Ok(Fed::Failed(at));
-                    }
-                    self.lex = if left > 1 { Lex::Hex(left - 1) } else { Lex::Text };
-                    at += 1;
-                }
-                Lex::Word(word, done) => {
-                    let letters = word.letters();
-                    let left = letters.get(usize::from(done)..).unwrap_or_default();
-                    if chunk.bytes.get(at..).is_some_and(|rest| rest.starts_with(left)) {
-                        at += left.len();
-                        if self.end_value() {
-                            return Ok(Fed::Ended(at));
-                        }
-                        continue;
-                    }
-                    if letters.get(usize::from(done)) != Some(&byte) {
-                        return Ok(Fed::Failed(at));
-                    }
-                    at += 1;
-                    self.lex = Lex::Word(word, done + 1);
-                    if usize::from(done) + 1 == letters.len() && self.end_value() {
-                        return Ok(Fed::Ended(at));
-                    }
-                }
+        while let Some(byte) = chunk.bytes.get(at).copied() {
+            let step = match self.lex {
+                Lex::Text => self.text(chunk, at)?,
+                Lex::Escape | Lex::Hex(_) => self.escape(at, byte),
+                Lex::Word(word, done) => self.word(chunk, at, word, done),
                 Lex::Minus
                 | Lex::Zero
                 | Lex::Digits
@@ -278,69 +216,126 @@ impl Scanner {
                 | Lex::Fraction
                 | Lex::Exponent
                 | Lex::Sign
-                | Lex::Power => match self.number(byte) {
-                    Number::Goes => at += 1 + digits(chunk, at + 1, self.lex),
-                    Number::Ended if self.end_value() => return Ok(Fed::Ended(at)),
-                    Number::Ended => {}
-                    Number::Failed => return Ok(Fed::Failed(at)),
-                },
-                _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => at += 1,
-                Lex::Colon => {
-                    if byte != b':' {
-                        return Ok(Fed::Failed(at));
-                    }
-                    self.lex = Lex::Value;
-                    at += 1;
-                }
-                Lex::After => {
-                    let is_object = self.levels.top() == Some(true);
-                    match byte {
-                        b',' if is_object => {
-                            self.lex = Lex::Key;
-                            if chunk.bytes.get(at + 1) == Some(&b'"') {
-                                at += 1;
-                                self.begin_key(chunk.offset(at + 1));
-                            }
-                        }
-                        b',' => {
-                            self.lex = Lex::Value;
-                            self.expect_item();
-                        }
-                        b'}' if is_object => self.close(chunk)?,
-                        b']' if !is_object => self.close(chunk)?,
-                        _ => return Ok(Fed::Failed(at)),
-                    }
-                    at += 1;
-                    if self.levels.depth() == 0 {
-                        return Ok(Fed::Ended(at));
+                | Lex::Power => self.number(chunk, at, byte),
+                _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => Continue(at + 1),
+                Lex::Value | Lex::FirstItem if self.lex == Lex::Value || byte != b']' => {
+                    if self.begin_value(byte, chunk.offset(at + 1)) {
+                        Continue(at + 1)
+                    } else {
+                        Break(Fed::Failed(at))
                     }
                 }
-                Lex::FirstKey | Lex::Key => {
-                    match byte {
-                        b'"' => self.begin_key(chunk.offset(at + 1)),
-                        b'}' if self.lex == Lex::FirstKey => self.close(chunk)?,
-                        _ => return Ok(Fed::Failed(at)),
-                    }
-                    at += 1;
-                    if self.levels.depth() == 0 {
-                        return Ok(Fed::Ended(at));
-                    }
-                }
-                Lex::FirstItem if byte == b']' => {
-                    self.close(chunk)?;
-                    at += 1;
-                    if self.levels.depth() == 0 {
-                        return Ok(Fed::Ended(at));
-                    }
-                }
-                Lex::Value | Lex::FirstItem => {
-                    if !self.begin_value(byte, chunk.offset(at + 1)) {
-                        return Ok(Fed::Failed(at));
-                    }
-                    at += 1;
-                }
+                _ => self.bracket(chunk, at, byte)?,
+            };
+            match step {
+                Continue(next) => at = next,
+                Break(fed) => return Ok(fed),
             }
         }
+        Ok(Fed::More)
+    }
+
+    /// Inside a string.
+    fn text(&mut self, chunk: &Chunk<'_>, at: usize) -> io::Result<Step> {
+        let (end, byte) = text_end(chunk, at);
+        Ok(match byte {
+            Some(b'"') => {
+                let span = Span { from: self.string, to: chunk.offset(end) };
+                let next = end + 1;
+                if self.in_key {
+                    if self.is_known() {
+                        self.end_key(chunk, span)?;
+                    }
+                    let has_colon = chunk.bytes.get(next) == Some(&b':');
+                    self.lex = if has_colon { Lex::Value } else { Lex::Colon };
+                    Continue(next + usize::from(has_colon))
+                } else {
+                    if self.is_known() && self.spot != Spot::Skip {
+                        self.end_text(chunk, span)?;
+                    }
+                    self.end_value(next)
+                }
+            }
+            Some(b'\\') => {
+                self.lex = Lex::Escape;
+                Continue(end + 1)
+            }
+            Some(_) => Break(Fed::Failed(end)),
+            None => Break(Fed::More),
+        })
+    }
+
+    /// Inside an escape.
+    const fn escape(&mut self, at: usize, byte: u8) -> Step {
+        self.lex = match (self.lex, byte) {
+            (Lex::Hex(left), _) if byte.is_ascii_hexdigit() && left > 1 => Lex::Hex(left - 1),
+            (Lex::Hex(_), _) if byte.is_ascii_hexdigit() => Lex::Text,
+            (Lex::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Lex::Text,
+            (Lex::Escape, b'u') => Lex::Hex(4),
+            _ => return Break(Fed::Failed(at)),
+        };
+        Continue(at + 1)
+    }
+
+    /// Inside a word of which so much is done.
+    fn word(&mut self, chunk: &Chunk<'_>, at: usize, word: Word, done: u8) -> Step {
+        let left = word.letters().get(usize::from(done)..).unwrap_or_default();
+        let rest = chunk.bytes.get(at..).unwrap_or_default();
+        if rest.starts_with(left) {
+            return self.end_value(at + left.len());
+        }
+        if rest.first() != left.first() {
+            return Break(Fed::Failed(at));
+        }
+        self.lex = Lex::Word(word, done + 1);
+        Continue(at + 1)
+    }
+
+    /// Inside a number.
+    fn number(&mut self, chunk: &Chunk<'_>, at: usize, byte: u8) -> Step {
+        let is_digit = byte.is_ascii_digit();
+        self.lex = match (self.lex, byte) {
+            (Lex::Minus, b'0') => Lex::Zero,
+            (Lex::Minus | Lex::Digits, _) if is_digit => Lex::Digits,
+            (Lex::Zero | Lex::Digits, b'.') => Lex::Dot,
+            (Lex::Dot | Lex::Fraction, _) if is_digit => Lex::Fraction,
+            (Lex::Zero | Lex::Digits | Lex::Fraction, b'e' | b'E') => Lex::Exponent,
+            (Lex::Exponent, b'+' | b'-') => Lex::Sign,
+            (Lex::Exponent | Lex::Sign | Lex::Power, _) if is_digit => Lex::Power,
+            (Lex::Minus | Lex::Dot | Lex::Exponent | Lex::Sign, _) => {
+                return Break(Fed::Failed(at));
+            }
+            _ => return self.end_value(at),
+        };
+        Continue(at + 1 + digits(chunk, at + 1, self.lex))
+    }
+
+    /// At a bracket, a comma, a colon or the quote of a key.
+    fn bracket(&mut self, chunk: &Chunk<'_>, at: usize, byte: u8) -> io::Result<Step> {
+        let is_object = self.levels.top() == Some(true);
+        match (self.lex, byte) {
+            (Lex::Colon, b':') => self.lex = Lex::Value,
+            (Lex::FirstKey | Lex::Key, b'"') => self.begin_key(chunk.offset(at + 1)),
+            (Lex::After, b',') if is_object => {
+                if chunk.bytes.get(at + 1) == Some(&b'"') {
+                    self.begin_key(chunk.offset(at + 2));
+                    return Ok(Continue(at + 2));
+                }
+                self.lex = Lex::Key;
+            }
+            (Lex::After, b',') => {
+                self.lex = Lex::Value;
+                self.expect_item();
+            }
+            (Lex::After | Lex::FirstKey, b'}') if is_object => {
+                return self.close(chunk, at + 1);
+            }
+            (Lex::After | Lex::FirstItem, b']') if !is_object => {
+                return self.close(chunk, at + 1);
+            }
+            _ => return Ok(Break(Fed::Failed(at))),
+        }
+        Ok(Continue(at + 1))
     }
 
     /// Whether the innermost container is a known one, so that its members matter.
@@ -516,14 +511,14 @@ impl Scanner {
         Ok(())
     }
 
-    /// A value is complete; says whether it was the outermost.
-    const fn end_value(&mut self) -> bool {
+    /// A value is complete just before this byte.
+    const fn end_value(&mut self, at: usize) -> Step {
         self.lex = Lex::After;
-        self.levels.depth() == 0
+        if self.levels.depth() == 0 { Break(Fed::Ended(at)) } else { Continue(at) }
     }
 
-    /// Takes a closing bracket.
-    fn close(&mut self, chunk: &Chunk<'_>) -> io::Result<()> {
+    /// Takes a closing bracket just before this byte.
+    fn close(&mut self, chunk: &Chunk<'_>, at: usize) -> io::Result<Step> {
         if self.is_known() {
             match self.path.pop() {
                 Some(Open::Block(said)) => {
@@ -539,24 +534,7 @@ impl Scanner {
             }
         }
         self.levels.pop();
-        self.lex = Lex::After;
-        Ok(())
-    }
-
-    fn number(&mut self, byte: u8) -> Number {
-        let is_digit = byte.is_ascii_digit();
-        self.lex = match (self.lex, byte) {
-            (Lex::Minus, b'0') => Lex::Zero,
-            (Lex::Minus | Lex::Digits, _) if is_digit => Lex::Digits,
-            (Lex::Zero | Lex::Digits, b'.') => Lex::Dot,
-            (Lex::Dot | Lex::Fraction, _) if is_digit => Lex::Fraction,
-            (Lex::Zero | Lex::Digits | Lex::Fraction, b'e' | b'E') => Lex::Exponent,
-            (Lex::Exponent, b'+' | b'-') => Lex::Sign,
-            (Lex::Exponent | Lex::Sign | Lex::Power, _) if is_digit => Lex::Power,
-            (Lex::Minus | Lex::Dot | Lex::Exponent | Lex::Sign, _) => return Number::Failed,
-            _ => return Number::Ended,
-        };
-        Number::Goes
+        Ok(self.end_value(at))
     }
 }
 
@@ -567,13 +545,6 @@ fn digits(chunk: &Chunk<'_>, from: usize, lex: Lex) -> usize {
     }
     let rest = chunk.bytes.get(from..).unwrap_or_default();
     rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
-}
-
-/// What a byte is to a number.
-enum Number {
-    Goes,
-    Ended,
-    Failed,
 }
 
 /// Where a string ends, goes on with an escape that is cut or wrong, or fails, and by which byte;
