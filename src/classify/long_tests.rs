@@ -1,15 +1,17 @@
 //! The verdicts on a line are the same whether it is held or read in chunks.
 
 use super::lines::{JudgedLine, Lines};
-use super::tests::fixtures;
+use super::tests::{fixtures, hostile};
 use super::*;
 use crate::disk::memory::MemoryDisk;
-use crate::disk::{Disk as _, Transcript};
+use crate::disk::{Disk as _, FileStat, Transcript};
 use crate::ids::HashKey;
 use crate::scan::window::Rest;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 
 const KEY: HashKey = HashKey::new([7; 32]);
 
@@ -312,5 +314,39 @@ fn a_line_of_very_many_values_and_one_of_space_only_are_judged_the_same() {
         for window in [7, 1000] {
             assert_eq!(read(line.as_bytes(), &[window], false), expected);
         }
+    }
+}
+
+/// A file that counts the bytes that are read of it.
+struct Counted(Box<dyn Transcript>, Rc<Cell<u64>>);
+
+impl Transcript for Counted {
+    fn stat(&self) -> io::Result<FileStat> {
+        self.0.stat()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read_at(offset, buffer)?;
+        self.1.set(self.1.get() + read as u64);
+        Ok(read)
+    }
+}
+
+#[test]
+fn a_hostile_line_is_read_a_few_times_only_from_the_file_too() {
+    for line in hostile() {
+        let line = line.repeat(3) + "\n";
+        let (size, read) = (line.len() as u64, Rc::new(Cell::new(0)));
+        let file = Counted(file(line.as_bytes()), Rc::clone(&read));
+        let reader = Reader::new(&KEY, Settings::default(), ReaderState::default());
+        let mut lines = Lines::new(&file, reader, 10_000, 0, None);
+        let mut report = None;
+        let mut take = |line: JudgedLine| -> io::Result<()> {
+            report = Some(line.report);
+            Ok(())
+        };
+        while lines.pass(size, &mut take).unwrap() == Rest::More {}
+        assert!(read.get() < 12 * size + (1 << 20), "{} of {size}", read.get());
+        assert!(report == whole(line.as_bytes()).0.pop().map(|(_, _, report)| report));
     }
 }

@@ -315,10 +315,9 @@ impl<'a> Values for Counted<'a> {
     }
 }
 
-#[test]
-fn a_hostile_line_is_read_a_few_times_only() {
-    // Each of these took minutes if a line were read again from each of its braces.
-    for line in [
+/// Lines that took minutes if a line were read again from each of its braces.
+pub(super) fn hostile() -> Vec<String> {
+    vec![
         "{\"".repeat(50_000),
         "{\"a\":".repeat(30_000),
         "{\"a\":".repeat(30_000) + "x",
@@ -330,7 +329,12 @@ fn a_hostile_line_is_read_a_few_times_only() {
         format!("{{\"a\":\"{}", "\\u0041".repeat(20_000)),
         "{}".repeat(40_000),
         format!("{{\"x{}", "{\"type\":\"user\"}".repeat(6_000)),
-    ] {
+    ]
+}
+
+#[test]
+fn a_hostile_line_is_read_a_few_times_only() {
+    for line in hostile() {
         let read = Cell::new(0);
         let Ok(pieces) = split(line.as_bytes(), Counted { bytes: line.as_bytes(), read: &read });
         assert!(!pieces.is_empty());

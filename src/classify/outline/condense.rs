@@ -1,7 +1,7 @@
 //! From an outline to a row of bounded size that means the same.
 
+use super::chunk::{Chunk, read_excerpt};
 use super::members::{Group, Kind, MEMBERS};
-use super::scanner::{Chunk, read_excerpt};
 use super::{Blocks, Content, Outline, Span, Value};
 use crate::classify::row::raw::{SAID, WORD};
 use crate::disk::Transcript;

@@ -4,14 +4,17 @@
 //! outline has numbers and flags only, is bounded, and its condensed row gives the same verdict as
 //! the row itself. Not here: lines with their line ends (`long`), what the fields mean (`rules`).
 
+mod blocks;
+mod chunk;
 mod condense;
 mod members;
 mod scanner;
 
 use crate::disk::{Transcript, read_range};
 use crate::scan::bytes::shorter;
+pub(crate) use chunk::Chunk;
 use members::{Group, MEMBERS};
-pub(crate) use scanner::{Chunk, Fed, Scanner};
+pub(crate) use scanner::{Fed, Scanner};
 use serde::{Deserialize, Serialize};
 use std::io;
 

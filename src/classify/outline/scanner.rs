@@ -3,16 +3,13 @@
 //! It accepts what `row::json` accepts and fails where that fails. What it must know between two
 //! chunks is numbers, so that it can be stored; of a string it keeps where it began.
 
+use super::blocks::{Block, BlockKind};
+use super::chunk::{Chunk, text_end};
 use super::members::{Group, Kind, MEMBERS, find};
-use super::{Blocks, Content, Outline, Said, Span, Value, read_again};
-use crate::classify::compat::{INTER_SESSION, RESEED};
+use super::{Blocks, Content, Outline, Said, Span, Value};
 use crate::classify::row::json::{Levels, MAX_DEPTH};
-use crate::classify::row::raw::{REACH, RawStr, SAID, beginning, end};
-use crate::classify::shape;
-use crate::disk::Transcript;
-use memchr::memchr2;
+use crate::classify::row::raw::RawStr;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::io;
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -111,26 +108,6 @@ enum Open {
     Item,
 }
 
-/// The block that is being read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Block {
-    kind: BlockKind,
-    text: Option<Span>,
-    tool_text: Option<Span>,
-    is_error: bool,
-    /// The text of the element of its content that is being read.
-    item: Option<Span>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum BlockKind {
-    #[default]
-    Other,
-    Text,
-    ToolResult,
-    Image,
-}
-
 /// A scanner somewhere in a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scanner {
@@ -146,32 +123,6 @@ pub(crate) struct Scanner {
     is_object: bool,
     block: Block,
     outline: Outline,
-}
-
-/// A chunk and where it stands in the file.
-#[derive(Clone, Copy)]
-pub(crate) struct Chunk<'a> {
-    pub(crate) file: &'a dyn Transcript,
-    pub(crate) bytes: &'a [u8],
-    /// Offset of its first byte.
-    pub(crate) from: u64,
-    /// Whether a control character may be in it.
-    pub(crate) has_controls: bool,
-}
-
-impl<'a> Chunk<'a> {
-    pub(crate) fn offset(&self, at: usize) -> u64 {
-        self.from.saturating_add(at as u64)
-    }
-
-    /// Bytes of the file, from the chunk where it holds them.
-    fn read(&self, from: u64, to: u64) -> io::Result<Cow<'a, [u8]>> {
-        let place = |offset: u64| offset.checked_sub(self.from).and_then(|at| at.try_into().ok());
-        let held = place(from)
-            .zip(place(to))
-            .and_then(|(from, to): (usize, usize)| self.bytes.get(from..to));
-        held.map_or_else(|| read_again(self.file, from, to).map(Cow::Owned), |held| Ok(held.into()))
-    }
 }
 
 impl Scanner {
@@ -545,115 +496,4 @@ fn digits(chunk: &Chunk<'_>, from: usize, lex: Lex) -> usize {
     }
     let rest = chunk.bytes.get(from..).unwrap_or_default();
     rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
-}
-
-/// Where a string ends, goes on with an escape that is cut or wrong, or fails, and by which byte;
-/// no byte where the chunk ends first.
-fn text_end(chunk: &Chunk<'_>, from: usize) -> (usize, Option<u8>) {
-    let mut at = from;
-    loop {
-        let place = special(chunk, at);
-        let rest = chunk.bytes.get(place..).unwrap_or_default();
-        match rest {
-            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => at = place + 2,
-            _ => return (place, rest.first().copied()),
-        }
-    }
-}
-
-/// The next byte that is not plain text: a quote, a backslash, a control character.
-fn special(chunk: &Chunk<'_>, from: usize) -> usize {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    let mut at = from;
-    // Most strings are short: a word at a time costs less than a call.
-    for _ in 0..2 {
-        let rest = chunk.bytes.get(at..).unwrap_or_default();
-        let Some(word) = rest.first_chunk().map(|word| u64::from_le_bytes(*word)) else {
-            break;
-        };
-        // In each of these the lowest high bit that is set is that of the first such byte.
-        let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-        let quote = zero(word ^ (ONES * u64::from(b'"')));
-        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-        let control = word.wrapping_sub(ONES * 0x20) & !word;
-        let found = (quote | backslash | control) & (ONES * 0x80);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    let rest = chunk.bytes.get(at..).unwrap_or_default();
-    let length = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    if chunk.has_controls {
-        let plain = rest.get(..length).unwrap_or_default();
-        if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
-            return at + control;
-        }
-    }
-    at + length
-}
-
-impl Blocks {
-    fn add(&mut self, block: &Block, chunk: &Chunk<'_>) -> io::Result<()> {
-        match block.kind {
-            BlockKind::Text => block.text.map_or(Ok(()), |text| self.add_text(text, chunk)),
-            BlockKind::ToolResult => {
-                self.has_tool_result = true;
-                self.has_tool_error |= block.is_error;
-                self.tool_text = self.tool_text.or(block.tool_text);
-                Ok(())
-            }
-            BlockKind::Image => {
-                self.has_image = true;
-                Ok(())
-            }
-            BlockKind::Other => Ok(()),
-        }
-    }
-
-    fn add_text(&mut self, span: Span, chunk: &Chunk<'_>) -> io::Result<()> {
-        if self.first.is_none() {
-            self.first = Some(span);
-        } else {
-            self.second.get_or_insert(span);
-        }
-        if self.of_gateway.is_none() {
-            let longest = 6 * RESEED.len() as u64;
-            let to = span.to.min(span.from.saturating_add(longest));
-            let raw = chunk.read(span.from, to.min(span.from + 1))?;
-            if matches!(raw.first(), Some(b'[' | b'C' | b'\\')) {
-                let raw = chunk.read(span.from, to)?;
-                let text = RawStr::new(&raw, true).whole();
-                if text.starts_with(INTER_SESSION) || text.starts_with(RESEED) {
-                    self.of_gateway = Some(span);
-                }
-            }
-        }
-        if self.no_mark.is_none() || self.with_words.is_none() {
-            let seen = read_excerpt(chunk, span, SAID)?;
-            let text = RawStr::new(&seen, true).text();
-            if !shape::is_image_mark(&text) {
-                self.no_mark.get_or_insert(span);
-            }
-            if !text.trim().is_empty() {
-                self.with_words.get_or_insert(span);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What rules see of a string of the file.
-pub(super) fn read_excerpt<'a>(
-    chunk: &Chunk<'a>,
-    span: Span,
-    side: usize,
-) -> io::Result<Cow<'a, [u8]>> {
-    let side_bytes = side as u64;
-    if span.length() <= side_bytes * 2 {
-        return chunk.read(span.from, span.to);
-    }
-    let front = chunk.read(span.from, span.from + side_bytes)?;
-    let back = chunk.read(span.to.saturating_sub(side_bytes + REACH as u64), span.to)?;
-    Ok(Cow::Owned([beginning(&front), end(&back)].concat()))
 }
