@@ -57,7 +57,8 @@ fn whole(bytes: &[u8]) -> (Vec<(u64, u64, LineReport)>, ReaderState) {
 }
 
 /// Values that a member may have.
-const VALUES: [&str; 24] = [
+const VALUES: [&str; 25] = [
+    "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"[Request interrupted by user]\"},{\"type\":\"text\",\"text\":\"x\"}]}",
     "true",
     "false",
     "null",
@@ -242,6 +243,26 @@ fn said(content: &str) -> String {
     format!(
         r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":{content}}},"timestamp":"2026-01-01T00:00:00Z"}}"#
     )
+}
+
+#[test]
+fn blocks_that_rules_tell_apart_are_told_apart_in_parts_too() {
+    let texts =
+        ["[Request interrupted by user]", "[Image #1]", " ", "words", "[Inter-session message] x"];
+    let block = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let others =
+        ["7", r#"{"type":"image"}"#, r#"{"type":"tool_result","content":"User has answered"}"#];
+    let blocks: Vec<String> =
+        texts.iter().map(|text| block(text)).chain(others.map(str::to_owned)).collect();
+    for first in &blocks {
+        for second in &blocks {
+            for third in &blocks {
+                let line = said(&format!("[{first},{second},{third}]"));
+                let line = line + "\n" + &said(&format!("[{first},{second}]"));
+                assert_eq!(read(line.as_bytes(), &[20], false), whole(line.as_bytes()), "{line}");
+            }
+        }
+    }
 }
 
 #[test]
