@@ -159,10 +159,22 @@ impl Identity {
     #[must_use]
     pub fn of_row(key: &HashKey, uuid: Option<&str>, bytes: &[u8]) -> Self {
         match uuid {
-            Some(uuid) if is_plain_id(uuid) => Self(uuid.to_owned()),
-            Some(uuid) => Self(format!("#{}", key.hash(b"uuid", uuid.as_bytes()))),
-            None => Self(format!("#{}", key.hash(b"row", bytes))),
+            Some(uuid) => Self::of_uuid(key, uuid),
+            None => Self::of_hash(&key.hash(b"row", bytes)),
         }
+    }
+
+    /// The identity of a row with this uuid.
+    pub(crate) fn of_uuid(key: &HashKey, uuid: &str) -> Self {
+        if is_plain_id(uuid) {
+            return Self(uuid.to_owned());
+        }
+        Self::of_hash(&key.hash(b"uuid", uuid.as_bytes()))
+    }
+
+    /// The identity of a row whose bytes have this hash (`HashKey::begin_row`).
+    pub(crate) fn of_hash(hash: &TextHash) -> Self {
+        Self(format!("#{hash}"))
     }
 
     /// Reads an identity back from the journal.
@@ -240,15 +252,39 @@ impl HashKey {
         self.hash(b"content", bytes)
     }
 
-    /// SHA-256 over key, purpose and bytes, cut to 128 bits (which also rules out extension).
+    /// The same as `text`, for a normalised text that comes in pieces.
+    pub(crate) fn begin_text(&self) -> KeyedHash {
+        self.begin(b"text")
+    }
+
+    /// What `Identity::of_row` makes of the bytes of a row without a uuid, for bytes in pieces.
+    pub(crate) fn begin_row(&self) -> KeyedHash {
+        self.begin(b"row")
+    }
+
     fn hash(&self, purpose: &[u8], bytes: &[u8]) -> TextHash {
-        let digest = Sha256::new()
-            .chain_update(self.0)
-            .chain_update(purpose)
-            .chain_update([0])
-            .chain_update(bytes)
-            .finalize();
-        TextHash(hex(&digest[..16]))
+        let mut hash = self.begin(purpose);
+        hash.push(bytes);
+        hash.finish()
+    }
+
+    fn begin(&self, purpose: &[u8]) -> KeyedHash {
+        KeyedHash(Sha256::new().chain_update(self.0).chain_update(purpose).chain_update([0]))
+    }
+}
+
+/// SHA-256 over key, purpose and bytes, cut to 128 bits (which also rules out extension).
+pub(crate) struct KeyedHash(Sha256);
+
+impl KeyedHash {
+    /// Takes the next bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of all bytes that it took.
+    pub(crate) fn finish(self) -> TextHash {
+        TextHash(hex(&self.0.finalize()[..16]))
     }
 }
 

@@ -5,10 +5,8 @@
 //! hold it to that. Not here: our own rule (`rules`). A line counts only where the whole of it is one
 //! JSON value; the reader sees to that.
 
-use super::CompatTurn;
 use super::row::{Row, date, is};
-use crate::classify::text::normalise;
-use crate::ids::HashKey;
+use crate::ids::Timestamp;
 
 /// The beginning of a text that one session of the gateway sent to another.
 pub(crate) const INTER_SESSION: &str = "[Inter-session message]";
@@ -17,26 +15,24 @@ pub(crate) const INTER_SESSION: &str = "[Inter-session message]";
 pub(crate) const RESEED: &str = "Continue this conversation using the OpenClaw transcript below as prior session history.\n\
 Treat it as authoritative context for this fresh CLI session.\n\n<conversation_history>";
 
-/// What the gateway's rule says of a row; `None` where it does not count it.
-pub(crate) fn turn(row: &Row<'_>, key: &HashKey) -> Option<CompatTurn> {
+/// Whether the gateway's rule counts a row, by the first text of its message.
+pub(crate) fn counts(row: &Row<'_>) -> bool {
     let is_flagged = row.is_meta
         || row.is_compact_summary
         || row.is_visible_in_transcript_only
         || row.is_sidechain;
     if is_flagged || !row.is_kind("user") || !is(row.message.role, "user") {
-        return None;
+        return false;
     }
     let candidates = row.message.content.candidates();
-    let first = candidates.first()?;
-    let is_own = candidates.iter().any(|candidate| {
-        let text = candidate.text();
-        text.starts_with(INTER_SESSION) || text.starts_with(RESEED)
-    });
-    if is_own {
-        return None;
-    }
-    Some(CompatTurn {
-        at: row.timestamp.and_then(|time| date::parse(&time.text())),
-        text: key.text(&normalise(&first.text())),
-    })
+    !candidates.is_empty()
+        && !candidates.iter().any(|candidate| {
+            let text = candidate.text();
+            text.starts_with(INTER_SESSION) || text.starts_with(RESEED)
+        })
+}
+
+/// The time that it takes from the row, if it can.
+pub(crate) fn time(row: &Row<'_>) -> Option<Timestamp> {
+    row.timestamp.and_then(|time| date::parse(&time.word()))
 }

@@ -5,7 +5,7 @@
 
 use super::Drift;
 use super::row::Row;
-use super::row::json::RawStr;
+use super::row::raw::RawStr;
 
 /// Row types, with a uuid and without.
 const TYPES: [&str; 25] = [

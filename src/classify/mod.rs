@@ -8,6 +8,11 @@
 
 mod compat;
 mod drift;
+pub(crate) mod lines;
+mod long;
+#[cfg(test)]
+mod long_tests;
+mod outline;
 mod queue;
 mod reader;
 mod row;
@@ -17,8 +22,10 @@ mod shape;
 mod tests;
 pub mod text;
 mod version;
+mod whole;
 
 use crate::ids::{Identity, TextHash, Timestamp};
+pub use long::LongLine;
 pub use queue::QueueState;
 pub use reader::{LineReport, Reader, ReaderState};
 pub(crate) use row::json::Fail;

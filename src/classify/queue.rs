@@ -8,7 +8,7 @@
 //! Before 2.1.97 a message that is typed during a tool call leaves nothing but its `enqueue` and a
 //! `remove`, so the `remove` proves the `enqueue` a turn. Later versions write an attachment.
 
-use super::row::json::RawStr;
+use super::row::raw::RawStr;
 use super::row::{Row, is};
 use super::version::{KEEPS_QUEUED_MESSAGES, Version};
 use super::{Class, Evidence, ProvenRow, Settings, rules, shape};
@@ -75,6 +75,8 @@ pub(crate) struct QueueRow<'a> {
     pub(crate) identity: Identity,
     pub(crate) at: Option<Timestamp>,
     pub(crate) text: Option<TextHash>,
+    /// Lines of its text.
+    pub(crate) lines: u64,
 }
 
 /// What a row was in the queue.
@@ -135,11 +137,11 @@ impl QueueState {
             text: found.text.clone(),
             command_uuid: row
                 .command_uuid
-                .map(|uuid| uuid.text().into_owned())
+                .map(|uuid| uuid.word().into_owned())
                 .filter(|uuid| is_plain_id(uuid)),
             is_machine: is_of_program || shape::is_machine_entry(&text),
             is_image: rules::class_of_words(&row.content) == Class::HumanImage,
-            lines: found.text.as_ref().map_or(0, |_| lines(&text)),
+            lines: found.lines,
             rows: self.rows,
             is_at_once: false,
             is_counted: false,
@@ -188,7 +190,7 @@ impl QueueState {
 
     /// Takes out the entry that a row means: the same command, the same text, else the oldest.
     fn find(&mut self, found: &QueueRow<'_>) -> Option<QueueEntry> {
-        let command = found.row.command_uuid.map(RawStr::text);
+        let command = found.row.command_uuid.map(RawStr::word);
         let by_command = command.and_then(|uuid| {
             self.open.iter().position(|entry| entry.command_uuid.as_deref() == Some(&*uuid))
         });
@@ -321,10 +323,6 @@ impl QueueEntry {
             verdict: rules::verdict(class, "queued-message-removed", Evidence::Shape, settings),
         }
     }
-}
-
-fn lines(text: &str) -> u64 {
-    u64::try_from(text.split('\n').count()).unwrap_or(u64::MAX)
 }
 
 /// The first `count` lines, and what stands behind the line end after them, if there is one.

@@ -4,16 +4,22 @@
 //! text, and reading in windows with the state stored in between gives the same verdicts as reading
 //! at once. Not here: where lines come from (`scan`), what the verdicts lead to (`record`).
 
+use super::outline::{Said, Span};
 use super::queue::{Delivery, QueueRow, QueueState};
-use super::row::json::RawStr;
-use super::row::{Parsed, Row, date, is};
+use super::row::raw::RawStr;
+use super::row::{Parsed, Row, is};
 use super::rules::{self, Context};
 use super::version::Version;
-use super::{Class, Evidence, JudgedRow, Settings, Verdict, compat, drift};
+use super::whole::{InMemory, Whole};
+use super::{Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift};
 use crate::classify::text::{is_js_space, normalise};
-use crate::ids::{HashKey, Identity, TextHash, Timestamp, is_plain_id};
-use crate::scan::line::{self, Line, Piece, Place, Skipped};
+use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
+use crate::scan::bytes::{Bytes, has_controls};
+use crate::scan::line::{self, Line, Parse, Piece, Place, Skipped, Values};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 /// What must be remembered of the rows of a source that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,57 +68,67 @@ impl Reader {
 
     /// Judges the rows of the next line; a blank line has none.
     pub fn read_line(&mut self, line: &Line<'_>) -> LineReport {
-        let mut report = LineReport::default();
-        if is_blank(line.bytes) {
-            return report;
+        let Ok(is_blank) = is_blank(line.bytes);
+        if is_blank {
+            return LineReport::default();
         }
-        let bytes = line.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line.bytes);
+        let bytes = line.bytes.strip_prefix(BOM).unwrap_or(line.bytes);
+        let has_controls = has_controls(bytes);
+        let Ok(pieces) = line::split(bytes, InLine { bytes, has_controls });
         let mark = line.bytes.len() - bytes.len();
-        let offset =
-            |at: usize| line.start.saturating_add(u64::try_from(mark + at).unwrap_or(u64::MAX));
-        let has_controls = bytes.iter().any(|byte| *byte < 0x20);
-        let parse = |rest| Row::parse(rest, has_controls);
-        let pieces = line::split(bytes, parse, |parsed, place| match parsed {
-            Parsed::Row(row) => {
-                let is_row = match place {
-                    Place::BehindTear => row.is_identified(),
-                    Place::AsValue => row.is_complete(),
-                };
-                is_row && row.kind.is_some_and(drift::is_known_type)
-            }
-            Parsed::NoObject => false,
+        let from = line.start.saturating_add(mark as u64);
+        let Ok(report) = self.report(pieces, from, mark > 0, |reader, value, span, is_whole| {
+            let Parsed::Row(row) = value else {
+                return Ok(None);
+            };
+            let place = |offset: u64| usize::try_from(offset - from).unwrap_or(usize::MAX);
+            let raw = bytes.get(place(span.from)..place(span.to)).unwrap_or_default();
+            reader.judge(&row, &InMemory(raw), span, is_whole).map(Some)
         });
-        let is_whole = pieces.len() == 1 && mark == 0;
-        for piece in pieces {
-            match piece {
-                Piece::Value { start, end, value: Parsed::Row(row) } => {
-                    let raw = bytes.get(start..end).unwrap_or_default();
-                    let place = (offset(start), offset(end));
-                    report.rows.push(self.judge(&row, raw, place, is_whole));
-                }
-                Piece::Value { start, end, value: Parsed::NoObject } => {
-                    report.rows.push(invalid(offset(start), offset(end), "no-object"));
-                }
-                Piece::NoJson { start, end, category } => {
-                    report.rows.push(invalid(offset(start), offset(end), "no-json"));
-                    report.skipped.get_or_insert(Skipped {
-                        offset: offset(start),
-                        length: u64::try_from(end - start).unwrap_or(u64::MAX),
-                        category,
-                    });
-                }
-            }
-        }
         report
     }
 
-    fn judge(
+    /// The report on a line whose pieces are placed from an offset on. `judge` judges a value, and
+    /// gives nothing where it is no object.
+    pub(super) fn report<T, E>(
+        &mut self,
+        pieces: Vec<Piece<T>>,
+        from: u64,
+        has_mark: bool,
+        mut judge: impl FnMut(&mut Self, T, Span, bool) -> Result<Option<JudgedRow>, E>,
+    ) -> Result<LineReport, E> {
+        let mut report = LineReport::default();
+        let is_whole = pieces.len() == 1 && !has_mark;
+        let span = |start: usize, end: usize| Span {
+            from: from.saturating_add(start as u64),
+            to: from.saturating_add(end as u64),
+        };
+        for piece in pieces {
+            match piece {
+                Piece::Value { start, end, value } => {
+                    let span = span(start, end);
+                    let row = judge(self, value, span, is_whole)?;
+                    report.rows.push(row.unwrap_or_else(|| invalid(span, "no-object")));
+                }
+                Piece::NoJson { start, end, category } => {
+                    let span = span(start, end);
+                    report.rows.push(invalid(span, "no-json"));
+                    let (offset, length) = (span.from, span.length());
+                    report.skipped.get_or_insert(Skipped { offset, length, category });
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    /// Judges a row by what rules see of it; `whole` has the rest.
+    pub(super) fn judge<W: Whole>(
         &mut self,
         row: &Row<'_>,
-        raw: &[u8],
-        (start, end): (u64, u64),
+        whole: &W,
+        span: Span,
         is_whole: bool,
-    ) -> JudgedRow {
+    ) -> Result<JudgedRow, W::Error> {
         let was_known = self.version().is_some();
         if let Some(version) = row.version.filter(|_| is_conversation(row)) {
             self.state.version = Some(drift::plain(&version.beginning(256)));
@@ -122,29 +138,33 @@ impl Reader {
             Some(version) if !was_known => self.state.queue.decide(version, self.settings),
             _ => Vec::new(),
         };
-        let at = row.timestamp.and_then(|time| date::parse(&time.text()));
-        let uuid = row.uuid.map(RawStr::text);
-        let compat = if is_whole { compat::turn(row, &self.key) } else { None };
+        let at = compat::time(row);
+        let uuid = row.uuid.map(RawStr::word);
+        let is_counted_by_gateway = is_whole && compat::counts(row);
         let is_queue_row = row.is_kind("queue-operation");
         let said = said(row, is_queue_row);
+        let seen = said.map(|(_, text)| text.text());
         // Decoded and hashed only where somebody asks: most rows are the agent's.
-        let hash = || said.as_deref().map(|text| self.key.text(&normalise(text)));
-        let mut text = compat.as_ref().map(|compat| compat.text.clone());
+        let digest = || said.map(|(said, text)| whole.digest(&self.key, said, text)).transpose();
         let can_be_delivered = !self.state.queue.is_idle() && !row.is_sidechain;
-        if text.is_none() && (is_queue_row || can_be_delivered) {
-            text = hash();
-        }
+        let mut text = if is_counted_by_gateway || is_queue_row || can_be_delivered {
+            digest()?
+        } else {
+            None
+        };
         let mut delivery = match &text {
-            Some(text) if can_be_delivered && !is_queue_row => self.state.queue.deliver(text),
+            Some(text) if can_be_delivered && !is_queue_row => self.state.queue.deliver(&text.hash),
             _ => Delivery::default(),
         };
-        if let Some(said) = said.as_deref().filter(|_| can_be_delivered && row.is_kind("user"))
+        if can_be_delivered
             && !delivery.was_queued
+            && let Some((said, text)) = said.filter(|_| row.is_kind("user"))
+            && let Some(joined) = whole.joined(said, text)?
         {
             let hash = |text: &str| self.key.text(&normalise(text));
-            delivery = self.state.queue.deliver_joined(said, hash);
+            delivery = self.state.queue.deliver_joined(&joined, hash);
         }
-        let context = Context { text: said.as_deref(), version, delivery };
+        let context = Context { text: seen.as_deref(), version, delivery };
         let verdict = rules::judge(row, &context, self.settings);
         let is_typed = row.is_kind("user")
             && matches!(verdict.class, Class::HumanText | Class::HumanImage | Class::Suggestion);
@@ -152,21 +172,37 @@ impl Reader {
             self.state.queue.was_empty(at);
         }
         if text.is_none() && verdict.human {
-            text = hash();
+            text = digest()?;
         }
+        let lines = text.as_ref().map_or(0, |text| text.lines);
+        let text = text.map(|text| text.hash);
+        let compat = text
+            .clone()
+            .filter(|_| is_counted_by_gateway)
+            .map(|text| CompatTurn { at: compat::time(row), text });
         let is_kept = is_queue_row && is(row.operation, "enqueue");
         let is_countable = verdict.human || compat.is_some();
-        let identity = (is_countable || is_queue_row)
-            .then(|| Identity::of_row(&self.key, uuid.as_deref(), raw));
+        let identity = match uuid.as_deref() {
+            _ if !is_countable && !is_queue_row => None,
+            Some(uuid) => Some(Identity::of_uuid(&self.key, uuid)),
+            None => Some(whole.identity(&self.key)?),
+        };
         if let Some(identity) = identity.as_ref().filter(|_| is_queue_row) {
-            let found =
-                QueueRow { row, start, end, identity: identity.clone(), at, text: text.clone() };
+            let found = QueueRow {
+                row,
+                start: span.from,
+                end: span.to,
+                identity: identity.clone(),
+                at,
+                text: text.clone(),
+                lines,
+            };
             proves.extend(self.state.queue.operate(found, version, self.settings));
         }
         self.pass(row, at, verdict.class);
-        JudgedRow {
-            start,
-            end,
+        Ok(JudgedRow {
+            start: span.from,
+            end: span.to,
             identity: identity.filter(|_| is_countable || is_kept),
             uuid: uuid.filter(|uuid| is_plain_id(uuid)).map(Into::into),
             at,
@@ -175,7 +211,7 @@ impl Reader {
             text: text.filter(|_| is_countable || is_kept),
             proves,
             drift: drift::names(row, self.state.version.as_deref()),
-        }
+        })
     }
 
     /// The version that is known so far.
@@ -196,16 +232,48 @@ impl Reader {
     }
 }
 
-/// The first text of a row, where the rules look at it.
-fn said<'a>(row: &'a Row<'a>, is_queue_row: bool) -> Option<std::borrow::Cow<'a, str>> {
-    if is_queue_row {
-        return row.content.first_text();
+/// The first text of a row, where the rules look at it, and its place.
+fn said<'a>(row: &Row<'a>, is_queue_row: bool) -> Option<(Said, RawStr<'a>)> {
+    let (said, content) = if is_queue_row {
+        (Said::Content, &row.content)
+    } else if row.is_kind("user") {
+        (Said::Message, &row.message.content)
+    } else {
+        let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"))?;
+        is(attachment.kind, "queued_command").then_some((Said::Prompt, &attachment.prompt))?
+    };
+    content.first().map(|text| (said, text))
+}
+
+/// What may stand in front of the first row of a line.
+pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The values of a line in memory.
+struct InLine<'a> {
+    bytes: &'a [u8],
+    has_controls: bool,
+}
+
+impl<'a> Values for InLine<'a> {
+    type Value = Parsed<'a>;
+    type Error = Infallible;
+
+    fn parse(&mut self, at: usize) -> Result<Parse<Parsed<'a>>, Infallible> {
+        Ok(Row::parse(self.bytes.get(at..).unwrap_or_default(), self.has_controls))
     }
-    if row.is_kind("user") {
-        return row.message.content.first_text();
+
+    fn is_row(&mut self, value: &Parsed<'a>, place: Place) -> Result<bool, Infallible> {
+        Ok(matches!(value, Parsed::Row(row) if is_row(row, place)))
     }
-    let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"))?;
-    if is(attachment.kind, "queued_command") { attachment.prompt.first_text() } else { None }
+}
+
+/// Whether a value behind a torn one is a row.
+pub(super) fn is_row(row: &Row<'_>, place: Place) -> bool {
+    let is_row = match place {
+        Place::BehindTear => row.is_identified(),
+        Place::AsValue => row.is_complete(),
+    };
+    is_row && row.kind.is_some_and(drift::is_known_type)
 }
 
 /// Whether a row is one of the conversation's, which name the version that wrote them.
@@ -215,24 +283,42 @@ fn is_conversation(row: &Row<'_>) -> bool {
 }
 
 /// Whether there is nothing on a line but white space, as JavaScript has it.
-fn is_blank(bytes: &[u8]) -> bool {
-    match bytes.first() {
-        None => true,
-        Some(b'{') => false,
-        Some(_) => std::str::from_utf8(bytes).is_ok_and(|line| line.chars().all(is_js_space)),
-    }
+pub(super) fn is_blank<B: Bytes + ?Sized>(bytes: &B) -> Result<bool, B::Error> {
+    // The beginning of a character whose rest is in the next piece.
+    let mut left = Vec::new();
+    let mut is_blank = true;
+    bytes.walk(0, bytes.len(), &mut |start, piece| {
+        if start == 0 && piece.first() == Some(&b'{') {
+            is_blank = false;
+            return ControlFlow::Break(());
+        }
+        let joined =
+            if left.is_empty() { Cow::Borrowed(piece) } else { [&left, piece].concat().into() };
+        let whole = match std::str::from_utf8(&joined) {
+            Ok(_) => joined.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => 0,
+        };
+        let text = joined.get(..whole).unwrap_or_default();
+        left = joined.get(whole..).unwrap_or_default().to_vec();
+        let is_space = std::str::from_utf8(text).is_ok_and(|text| text.chars().all(is_js_space));
+        // No character is longer, so these bytes are none.
+        is_blank = is_space && left.len() < 4;
+        if is_blank { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(is_blank && left.is_empty())
 }
 
-fn invalid(start: u64, end: u64, rule: &'static str) -> JudgedRow {
+fn invalid(span: Span, rule: &'static str) -> JudgedRow {
     JudgedRow {
-        start,
-        end,
+        start: span.from,
+        end: span.to,
         identity: None,
         uuid: None,
         at: None,
         verdict: Verdict { human: false, class: Class::Invalid, rule, evidence: Evidence::Shape },
         compat: None,
-        text: None::<TextHash>,
+        text: None,
         proves: Vec::new(),
         drift: Vec::new(),
     }

@@ -9,7 +9,7 @@
 //! `fixtures/rows` begin with. A new rule is one line in a table, one function, and a fixture.
 
 use super::queue::Delivery;
-use super::row::json::RawStr;
+use super::row::raw::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};
 use super::version::{KNOWS_COMMANDS, MARKS_NOTICES, MARKS_PROMPTS, MARKS_THINKING, Version};
 use super::{Class, CountCommands, Evidence, Settings, Verdict, drift, shape};

@@ -4,17 +4,22 @@ use super::Context;
 use super::progress::{Progress, Unit};
 use super::run::classify_settings;
 use super::table::{Align, Table, sanitise};
-use crate::classify::{Class, Evidence, JudgedRow, Reader, ReaderState, Verdict};
-use crate::disk::{FileStat, Transcript, read_range};
+use crate::classify::lines::{JudgedLine, Lines};
+use crate::classify::{
+    Class, Evidence, JudgedRow, LongLine, Reader, ReaderState, Settings, Verdict,
+};
+use crate::disk::{FileStat, Transcript};
 use crate::error::{Error, Result};
 use crate::ids::{HashKey, Identity, Timestamp};
-use crate::scan::window::{Rest, Window, line_after};
+use crate::scan::window::Rest;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Bytes read at a time.
 const WINDOW: u64 = 1 << 20;
@@ -51,27 +56,33 @@ type Counts = BTreeMap<Class, (u64, u64)>;
 
 pub(super) fn run(args: &ClassifyArgs, mut context: Context) -> Result<()> {
     let key = context.state.hash_key_unsaved()?;
-    let mut known = HashSet::new();
     let mut total = Counts::new();
     let mut summaries = Vec::new();
     let files = files(&args.paths)?;
-    let mut progress = Progress::of(sizes(&files), Unit::Bytes, &context.out);
+    let mut family = Family {
+        rule: args.rule,
+        settings: classify_settings(&context.loaded.settings),
+        key: &key,
+        known: HashSet::new(),
+        progress: Progress::of(sizes(&files), Unit::Bytes, &context.out),
+    };
     for path in files {
-        let rows = classify(&path, args.rule, &context, &key, &mut known, &mut progress)?;
+        let mut rows = Rows::default();
         if args.summary {
-            let mut counts = Counts::new();
-            for shown in &rows {
-                for counts in [&mut counts, &mut total] {
-                    let (all, human) = counts.entry(shown.row.verdict.class).or_default();
-                    *all += 1;
-                    *human += u64::from(shown.row.verdict.human);
-                }
+            rows.counts = Some(Counts::new());
+        }
+        classify(&path, &mut family, &mut rows)?;
+        if let Some(counts) = rows.counts {
+            for (class, (all, human)) in &counts {
+                let sum = total.entry(*class).or_default();
+                sum.0 += all;
+                sum.1 += human;
             }
             summaries.push((path, counts));
             continue;
         }
-        progress.step_aside();
-        for shown in &rows {
+        family.progress.step_aside();
+        for shown in &rows.shown {
             if context.out.json {
                 let mut value = verdict_json(&shown.row);
                 if let Some(object) = value.as_object_mut() {
@@ -86,8 +97,50 @@ pub(super) fn run(args: &ClassifyArgs, mut context: Context) -> Result<()> {
             }
         }
     }
-    drop(progress);
     if args.summary { print_summary(&mut context, &summaries, &total) } else { Ok(()) }
+}
+
+/// The rows of a file, or only their counts.
+#[derive(Default)]
+struct Rows {
+    shown: Vec<Shown>,
+    counts: Option<Counts>,
+    /// By its offset: what a later row may prove a turn, and where it is among `shown`.
+    open: HashMap<u64, (usize, Verdict)>,
+}
+
+impl Rows {
+    fn add(&mut self, line: u64, row: JudgedRow) {
+        if row.identity.is_some() && !row.verdict.human {
+            self.open.insert(row.start, (self.shown.len(), row.verdict));
+        }
+        match &mut self.counts {
+            Some(counts) => count(counts, row.verdict),
+            None => self.shown.push(Shown { line, row }),
+        }
+    }
+
+    /// An earlier row turns out to be this.
+    fn prove(&mut self, start: u64, verdict: Verdict) {
+        let Some((index, before)) = self.open.remove(&start) else {
+            return;
+        };
+        if let Some(counts) = &mut self.counts {
+            if let Some((all, _)) = counts.get_mut(&before.class) {
+                *all -= 1;
+            }
+            counts.retain(|_, (all, _)| *all > 0);
+            count(counts, verdict);
+        } else if let Some(earlier) = self.shown.get_mut(index) {
+            earlier.row.verdict = verdict;
+        }
+    }
+}
+
+fn count(counts: &mut Counts, verdict: Verdict) {
+    let (all, human) = counts.entry(verdict.class).or_default();
+    *all += 1;
+    *human += u64::from(verdict.human);
 }
 
 fn print_summary(context: &mut Context, files: &[(PathBuf, Counts)], total: &Counts) -> Result<()> {
@@ -162,100 +215,76 @@ fn search(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn classify(
-    path: &Path,
+/// What all files have in common.
+struct Family<'a> {
     rule: Rule,
-    context: &Context,
-    key: &HashKey,
-    known: &mut HashSet<Identity>,
-    progress: &mut Progress,
-) -> Result<Vec<Shown>> {
-    let file = open(path)?;
-    let size = file.stat()?.size;
-    let settings = classify_settings(&context.loaded.settings);
-    let mut reader = Reader::new(key, settings, ReaderState::default());
-    let mut rows: Vec<Shown> = Vec::new();
-    let mut by_offset = HashMap::new();
-    let (mut from, mut line_number) = (0, 0);
-    loop {
-        let mut window = Window::read(file.as_ref(), from, size, WINDOW)?;
-        if window.rest == Rest::Partial {
-            // A file at rest: its last line is whole, line end or not.
-            let tail = read_range(file.as_ref(), window.to, size)?;
-            window.bytes.extend_from_slice(&tail);
-            window.bytes.push(b'\n');
-        }
-        for line in window.lines() {
-            line_number += 1;
-            let mut judged = reader.read_line(&line);
-            if rule == Rule::Compat {
-                rows.extend(judged.rows.into_iter().take(1).map(|row| compat(line_number, row)));
-                continue;
-            }
-            for row in &mut judged.rows {
-                for proven in row.proves.drain(..) {
-                    let earlier =
-                        by_offset.get(&proven.start).and_then(|at: &usize| rows.get_mut(*at));
-                    if let Some(earlier) = earlier {
-                        let fresh = known.insert(proven.identity);
-                        earlier.row.verdict =
-                            if fresh { proven.verdict } else { copy(proven.verdict) };
-                    }
-                }
-                let counted = row.identity.as_ref().filter(|_| row.verdict.human);
-                if counted.is_some_and(|identity| !known.insert(identity.clone())) {
-                    row.verdict = copy(row.verdict);
-                }
-            }
-            for row in judged.rows {
-                by_offset.insert(row.start, rows.len());
-                rows.push(Shown { line: line_number, row });
-            }
-        }
-        progress.add(window.to - from);
-        from = window.to;
-        match window.rest {
-            Rest::More => {}
-            Rest::Oversized => {
-                let next = line_after(file.as_ref(), from, size)?;
-                line_number += 1;
-                rows.push(Shown { line: line_number, row: too_big(from, next) });
-                progress.add(next - from);
-                from = next;
-            }
-            Rest::Nothing | Rest::Partial => return Ok(rows),
-        }
-    }
+    settings: Settings,
+    key: &'a HashKey,
+    /// The rows that were counted.
+    known: HashSet<Identity>,
+    progress: Progress,
 }
 
-/// A row beyond what is read whole yet: named, so that nobody takes silence for a verdict.
-fn too_big(start: u64, end: u64) -> JudgedRow {
-    let class = Class::Unknown;
-    let evidence = Evidence::Default;
-    JudgedRow {
-        start,
-        end,
-        identity: None,
-        uuid: None,
-        at: None,
-        verdict: Verdict { human: false, class, rule: "too-big-to-be-read-yet", evidence },
-        compat: None,
-        text: None,
-        proves: Vec::new(),
-        drift: Vec::new(),
+fn classify(path: &Path, family: &mut Family<'_>, rows: &mut Rows) -> Result<()> {
+    let Family { rule, settings, key, known, progress } = family;
+    let judged_to = Rc::new(Cell::new(0));
+    let file = open(path, &judged_to)?;
+    let size = file.stat()?.size;
+    let reader = Reader::new(key, *settings, ReaderState::default());
+    let mut lines = Lines::new(file.as_ref(), reader, WINDOW, 0, None);
+    let mut number = 0;
+    let mut take = |line: JudgedLine| -> io::Result<()> {
+        number += 1;
+        judged_to.set(line.extent.next);
+        let mut judged = line.report.rows;
+        if *rule == Rule::Compat {
+            judged.truncate(1);
+            for row in judged {
+                rows.add(number, compat(row));
+            }
+            return Ok(());
+        }
+        for row in &mut judged {
+            for proven in row.proves.drain(..) {
+                let fresh = known.insert(proven.identity);
+                let verdict = if fresh { proven.verdict } else { copy(proven.verdict) };
+                rows.prove(proven.start, verdict);
+            }
+            let counted = row.identity.as_ref().filter(|_| row.verdict.human);
+            if counted.is_some_and(|identity| !known.insert(identity.clone())) {
+                row.verdict = copy(row.verdict);
+            }
+        }
+        for row in judged {
+            rows.add(number, row);
+        }
+        Ok(())
+    };
+    let mut read = 0;
+    loop {
+        let rest = lines.pass(size, &mut take)?;
+        let now = lines.part().map_or(lines.position(), LongLine::read);
+        progress.add(now.saturating_sub(read));
+        read = now;
+        if rest != Rest::More {
+            break;
+        }
     }
+    // A file at rest: its last line is whole, line end or not.
+    lines.finish(size, &mut take)?;
+    Ok(())
 }
 
 const fn copy(verdict: Verdict) -> Verdict {
     Verdict { human: false, class: Class::Copy, rule: "known-identity", ..verdict }
 }
 
-fn compat(line: u64, mut row: JudgedRow) -> Shown {
+fn compat(mut row: JudgedRow) -> JudgedRow {
     row.at = row.compat.as_ref().and_then(|compat| compat.at);
     row.verdict.human = row.compat.is_some();
     row.verdict.rule = "compat";
     row.verdict.evidence = Evidence::Shape;
-    Shown { line, row }
+    row
 }
 
 /// The machine form of a verdict.
@@ -280,11 +309,9 @@ pub(super) fn verdict_line(row: &JudgedRow) -> String {
 }
 
 /// Opens a file that a person named; it may be anywhere.
-fn open(path: &Path) -> Result<Box<dyn Transcript>> {
+fn open(path: &Path, judged: &Rc<Cell<u64>>) -> Result<Box<dyn Transcript>> {
     if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(Box::new(Bytes(bytes)));
+        return Ok(Box::new(Piped { kept: RefCell::default(), judged: Rc::clone(judged) }));
     }
     if !fs_err::metadata(path)?.is_file() {
         return Err(Error::Failed(format!("{} is no regular file", path.display())));
@@ -292,15 +319,59 @@ fn open(path: &Path) -> Result<Box<dyn Transcript>> {
     Ok(Box::new(Named(fs_err::File::open(path)?)))
 }
 
-struct Bytes(Vec<u8>);
+/// Standard input: what was read is kept until its line was judged, since of a line that is longer
+/// than a window some is read again.
+struct Piped {
+    kept: RefCell<Kept>,
+    /// Offset up to which all lines are judged.
+    judged: Rc<Cell<u64>>,
+}
 
-impl Transcript for Bytes {
+#[derive(Default)]
+struct Kept {
+    /// Offset of the first byte that is kept.
+    from: u64,
+    bytes: Vec<u8>,
+    has_ended: bool,
+}
+
+/// Bytes that are worth moving the rest for.
+const FORGET: usize = 1 << 20;
+
+impl Kept {
+    /// Reads on until the bytes up to `to` are there, or the input ends.
+    fn read_to(&mut self, to: u64) -> io::Result<()> {
+        let missing = to.saturating_sub(self.from + self.bytes.len() as u64);
+        if missing > 0 && !self.has_ended {
+            let read = io::stdin().lock().take(missing).read_to_end(&mut self.bytes)?;
+            self.has_ended = (read as u64) < missing;
+        }
+        Ok(())
+    }
+
+    /// Forgets what stands before `to`.
+    fn forget(&mut self, to: u64) {
+        let count = usize::try_from(to.saturating_sub(self.from)).unwrap_or(usize::MAX);
+        if count > FORGET && count <= self.bytes.len() {
+            self.bytes.drain(..count);
+            self.bytes.shrink_to(FORGET);
+            self.from = to;
+        }
+    }
+}
+
+impl Transcript for Piped {
     fn stat(&self) -> io::Result<FileStat> {
-        Ok(stat(self.0.len() as u64))
+        // Its end shows when it is reached.
+        Ok(stat(u64::MAX))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|at| self.0.get(at..)).unwrap_or_default();
+        let mut kept = self.kept.borrow_mut();
+        kept.forget(self.judged.get());
+        kept.read_to(offset.saturating_add(buffer.len() as u64))?;
+        let place = offset.checked_sub(kept.from).and_then(|at| usize::try_from(at).ok());
+        let rest = place.and_then(|at| kept.bytes.get(at..)).unwrap_or_default();
         let count = rest.len().min(buffer.len());
         for (to, from) in buffer.iter_mut().zip(rest) {
             *to = *from;

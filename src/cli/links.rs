@@ -168,15 +168,8 @@ fn standing(disk: &dyn Disk, link: &Link, cursor: Option<&SourceCursor>, misses:
             Standing { state: "rewritten", behind: Some(stat.size), error: None }
         }
         (Ok(stat), Some(position)) => {
-            let waiting = cursor.is_some_and(|cursor| cursor.waiting);
-            let state = match stat.size - position {
-                0 => "current",
-                _ if waiting => "waiting",
-                _ => "behind",
-            };
-            let error = (state == "waiting")
-                .then(|| format!("the row at offset {position} is too big to be read yet"));
-            Standing { state, behind: Some(stat.size - position), error }
+            let state = if stat.size == position { "current" } else { "behind" };
+            Standing { state, behind: Some(stat.size - position), error: None }
         }
         (Ok(stat), None) => Standing { state: "new", behind: Some(stat.size), error: None },
     }

@@ -1,6 +1,7 @@
 //! The first sight of a link: where reading starts, and what is known before it.
 
 use super::Failure;
+use crate::classify::lines::{JudgedLine, Lines};
 use crate::classify::{Reader, ReaderState, Settings as ClassifySettings};
 use crate::disk::Transcript;
 use crate::error::{Error, Result};
@@ -8,7 +9,8 @@ use crate::ids::{Generation, HashKey, Identity, Sequence, Timestamp};
 use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::Link;
 use crate::probe;
-use crate::scan::window::{Rest, Window, line_after, row_start};
+use crate::scan::window::{Rest, row_start};
+use std::io;
 
 /// How far below the last row's time the floor lies: queued messages carry the time at which they
 /// were typed.
@@ -92,33 +94,27 @@ impl Sighting<'_> {
         let mut reach = LOOK_BACK;
         loop {
             let from = row_start(file, position.saturating_sub(reach))?;
-            let mut reader = Reader::new(self.key, self.classify, ReaderState::default());
+            let reader = Reader::new(self.key, self.classify, ReaderState::default());
             let mut last_at = None;
             let mut newest = None;
             let mut last_uuid = None;
             let mut timed = Vec::new();
             let mut rows = Vec::new();
-            let mut next = from;
-            while next < position {
-                let window = Window::read(file, next, position, self.scan_window)?;
-                for line in window.lines() {
-                    for row in reader.read_line(&line).rows {
-                        newest = newest.max(row.at);
-                        last_at = row.at.or(last_at);
-                        last_uuid = row.uuid.or(last_uuid);
-                        let countable = row.verdict.human || row.compat.is_some();
-                        timed.extend(row.identity.filter(|_| countable).map(|id| (last_at, id)));
-                        rows.push((row.start, row.at));
-                        timed.extend(row.proves.into_iter().map(|row| (row.at, row.identity)));
-                    }
+            let mut lines = Lines::new(file, reader, self.scan_window, from, None);
+            let mut take = |line: JudgedLine| -> io::Result<()> {
+                for row in line.report.rows {
+                    newest = newest.max(row.at);
+                    last_at = row.at.or(last_at);
+                    last_uuid = row.uuid.or(last_uuid.take());
+                    let countable = row.verdict.human || row.compat.is_some();
+                    timed.extend(row.identity.filter(|_| countable).map(|id| (last_at, id)));
+                    rows.push((row.start, row.at));
+                    timed.extend(row.proves.into_iter().map(|row| (row.at, row.identity)));
                 }
-                next = match window.rest {
-                    // What is too big to be read is stepped over: the rows behind it matter more.
-                    Rest::Oversized => line_after(file, window.to, position)?,
-                    Rest::More => window.to,
-                    Rest::Nothing | Rest::Partial => position,
-                };
-            }
+                Ok(())
+            };
+            while lines.pass(position, &mut take)? == Rest::More {}
+            let reader = lines.into_reader();
             // A clock that ran ahead must not make new rows history.
             let floor = last_at.map(|at| at.min(self.now).plus_ms(-FLOOR_MARGIN_MS));
             // Reached where the first half of what was read has no row above the floor: times do not
@@ -126,7 +122,7 @@ impl Sighting<'_> {
             let is_above = |at: Option<Timestamp>| floor.zip(at).is_some_and(|(f, at)| at >= f);
             let first_above = rows.iter().find(|(_, at)| is_above(*at)).map_or(position, |t| t.0);
             let reached = from == 0 || first_above > from + (position - from) / 2;
-            if reached || reach >= LOOK_BACK_LIMIT {
+            if reached || position - from >= LOOK_BACK_LIMIT {
                 // Rows that were not learned must be below the floor, in whatever order they are.
                 let floor =
                     if reached { floor } else { newest.map(|at: Timestamp| at.min(self.now)) };
@@ -136,7 +132,8 @@ impl Sighting<'_> {
                     timed.into_iter().filter(|(at, _)| above(*at)).map(|(_, id)| id).collect();
                 return Ok(Past { reader: reader.into_state(), floor, identities, last_uuid });
             }
-            reach *= 2;
+            // Of a row longer than that, more than what was read already.
+            reach = (reach * 2).max(position - from + 1);
         }
     }
 }

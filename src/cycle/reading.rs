@@ -3,17 +3,19 @@
 use super::report::{LinkReport, Outcome};
 use super::sift::{History, Sift};
 use super::{Cycle, Failure, Progress};
-use crate::classify::{LineReport, Reader};
+use crate::classify::lines::Lines;
+use crate::classify::{LineReport, LongLine, Reader};
 use crate::disk::{FileStat, Transcript};
 use crate::echo::{Echoes, OwnTexts as _};
 use crate::error::Result;
-use crate::ids::Generation;
-use crate::journal::{Intent, SourceCursor, SourceRow};
+use crate::ids::{Generation, HashKey};
+use crate::journal::{Intent, RowInPart, SourceCursor, SourceRow};
 use crate::killpoint::{self, KillPoint};
 use crate::link::Link;
 use crate::observe::Fact;
 use crate::probe;
-use crate::scan::window::{Rest, Window};
+use crate::scan::window::Rest;
+use std::io;
 use std::path::Path;
 
 /// What a pass has read.
@@ -69,14 +71,19 @@ impl Cycle<'_> {
         } else if report.outcome != Outcome::Rewritten {
             report.outcome = Outcome::Read;
         }
+        if let Some(row) = &cursor.row
+            && !is_as_read(row, stat, file, self.key)?
+        {
+            cursor.row = None;
+        }
         let Some(scan) = self.scan(link, path, file, stat, source, &cursor, report)? else {
             report.outcome = Outcome::Changing;
+            if cursor.row.take().is_some() {
+                // Some of it may have been changed: it is begun anew.
+                self.journal.save_cursor(source, &cursor)?;
+            }
             return Ok(Progress::Done);
         };
-        if scan.rest == Rest::Oversized {
-            report.outcome = Outcome::Waiting;
-            self.observer.observe(&Fact::RowWaiting { path, offset: scan.after.position });
-        }
         let behind = scan.rest == Rest::More;
         let (settled, position) = (scan.after.settled, scan.after.position);
         if let Some(intent) = scan.intent {
@@ -113,40 +120,56 @@ impl Cycle<'_> {
         let history = cursor.reading_again.map(|until| History { until, floor: cursor.floor });
         let echoes = Echoes::new(self.rules.echo, own_texts);
         let mut sift = Sift::new(self.journal, source.link, echoes, stat.modified, history);
-        let mut reader = Reader::new(self.key, self.rules.classify, cursor.reader.clone());
-        let mut from = cursor.position;
-        let window = loop {
-            let window = Window::read(file, from, stat.size, self.rules.scan_window)?;
-            for line in window.lines() {
-                let judged = reader.read_line(&line);
-                self.tell(path, &judged);
-                sift.take(&line, judged, report, self.rules.explain)?;
-            }
-            from = window.to;
-            let again = cursor.reading_again.is_some_and(|until| from < until);
-            if !again || window.rest != Rest::More {
-                break window;
+        let reader = Reader::new(self.key, self.rules.classify, cursor.reader.clone());
+        let part = cursor.row.as_ref().map(|row| row.line.clone());
+        let mut lines = Lines::new(file, reader, self.rules.scan_window, cursor.position, part);
+        let rest = loop {
+            let rest = lines.pass(stat.size, |line| {
+                self.tell(path, &line.report);
+                Ok::<_, Failure>(sift.take(line.extent, line.report, report, self.rules.explain)?)
+            });
+            let rest = match rest {
+                Err(Failure::File(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                    return Ok(None);
+                }
+                rest => rest?,
+            };
+            let again = cursor.reading_again.is_some_and(|until| lines.position() < until);
+            if !again || rest != Rest::More {
+                break rest;
             }
         };
         // Was it the same content all the while?
         let now = file.stat()?;
-        let unchanged_before = now.size >= window.to
+        let to = lines.position();
+        let unchanged_before = now.size >= lines.part().map_or(to, LongLine::read)
             && cursor.mark.as_ref().map_or(Ok(true), |expected| {
                 probe::mark(file, cursor.position, self.key).map(|mark| mark == *expected)
-            })?;
-        let mark = probe::mark_after(file, window.to, &window.bytes, self.key)?;
+            })?
+            && cursor.row.as_ref().map_or(Ok(true), |row| is_as_read(row, &now, file, self.key))?;
+        let mark = probe::mark_after(file, to, lines.tail(), self.key)?;
         let Some(mark) = mark.filter(|_| unchanged_before) else {
             return Ok(None);
         };
-        let still_again = cursor.reading_again.filter(|until| window.to < *until);
-        let at_end = matches!(window.rest, Rest::Nothing | Rest::Partial);
+        let row = match lines.part() {
+            None => None,
+            Some(part) => {
+                let mark = probe::mark_after(file, part.read(), lines.part_tail(), self.key)?;
+                let Some(mark) = mark else {
+                    return Ok(None);
+                };
+                Some(RowInPart { line: part.clone(), mark })
+            }
+        };
+        let still_again = cursor.reading_again.filter(|until| to < *until);
+        let at_end = matches!(rest, Rest::Nothing | Rest::Partial);
         let after = SourceCursor {
-            position: window.to,
+            position: to,
             mark: Some(mark),
             settled: (at_end && now == *stat).then_some(now),
             reading_again: still_again,
-            waiting: window.rest == Rest::Oversized,
-            reader: reader.into_state(),
+            row,
+            reader: lines.into_reader().into_state(),
             last_uuid: sift.last_uuid.take().or_else(|| cursor.last_uuid.clone()),
             sighted_at: Some(self.clock.now()),
             modified_at: Some(now.modified),
@@ -160,13 +183,13 @@ impl Cycle<'_> {
             source_key: link.source_key(),
             generation: cursor.generation.clone(),
             from: cursor.position,
-            to: window.to,
+            to,
             seen: cursor.seen,
             rows,
             excused,
             after: after.clone(),
         });
-        Ok(Some(Scan { rest: window.rest, after, intent }))
+        Ok(Some(Scan { rest, after, intent }))
     }
 
     /// Tells the observer what a line holds that a person should know.
@@ -197,8 +220,19 @@ fn begin_again(cursor: &SourceCursor, stat: &FileStat) -> Result<SourceCursor> {
         position: 0,
         mark: None,
         settled: None,
+        row: None,
         reading_again: Some(stat.size.max(cursor.history_end)),
         reader: crate::classify::ReaderState::default(),
         ..cursor.clone()
     })
+}
+
+/// Whether the file still holds what was read of a row, as far as can be told.
+fn is_as_read(
+    row: &RowInPart,
+    stat: &FileStat,
+    file: &dyn Transcript,
+    key: &HashKey,
+) -> io::Result<bool> {
+    Ok(stat.size >= row.line.read() && probe::mark(file, row.line.read(), key)? == row.mark)
 }

@@ -2,6 +2,7 @@
 
 use super::Cycle;
 use super::report::{LinkReport, Outcome};
+use crate::classify::lines::{JudgedLine, Lines};
 use crate::classify::{Reader, ReaderState};
 use crate::disk::{Transcript, read_range};
 use crate::error::Result;
@@ -11,7 +12,7 @@ use crate::killpoint::{self, KillPoint};
 use crate::link::{Link, LinkId};
 use crate::observe::Fact;
 use crate::record::{Ahead, MarkerOutcome, WindowOutcome, WindowRecord};
-use crate::scan::window::{Rest, Window};
+use crate::scan::window::Rest;
 use std::io;
 
 impl Cycle<'_> {
@@ -131,40 +132,32 @@ impl Cycle<'_> {
 
     fn countable_rows(&self, file: &dyn Transcript) -> io::Result<Vec<CountableRow>> {
         let stat = file.stat()?;
-        let mut reader = Reader::new(self.key, self.rules.classify, ReaderState::default());
+        let reader = Reader::new(self.key, self.rules.classify, ReaderState::default());
+        let mut lines = Lines::new(file, reader, self.rules.scan_window, 0, None);
         let mut rows = Vec::new();
-        let mut from = 0;
-        loop {
-            let window = Window::read(file, from, stat.size, self.rules.scan_window)?;
-            for line in window.lines() {
-                for row in reader.read_line(&line).rows {
-                    let countable = |identity, at: Option<Timestamp>, ours, gateway| CountableRow {
-                        identity,
-                        start: line.start,
-                        end: line.next,
-                        at: at.unwrap_or(stat.modified),
-                        ours,
-                        gateway,
-                    };
-                    for proven in row.proves {
-                        rows.push(countable(
-                            proven.identity,
-                            proven.at,
-                            proven.verdict.human,
-                            false,
-                        ));
-                    }
-                    let (ours, gateway) = (row.verdict.human, row.compat.is_some());
-                    if let Some(identity) = row.identity.filter(|_| ours || gateway) {
-                        rows.push(countable(identity, row.at, ours, gateway));
-                    }
+        let mut take = |line: JudgedLine| -> io::Result<()> {
+            let countable = |identity, at: Option<Timestamp>, ours, gateway| CountableRow {
+                identity,
+                start: line.extent.start,
+                end: line.extent.next,
+                at: at.unwrap_or(stat.modified),
+                ours,
+                gateway,
+            };
+            for row in line.report.rows {
+                for proven in row.proves {
+                    let ours = proven.verdict.human;
+                    rows.push(countable(proven.identity, proven.at, ours, false));
+                }
+                let (ours, gateway) = (row.verdict.human, row.compat.is_some());
+                if let Some(identity) = row.identity.filter(|_| ours || gateway) {
+                    rows.push(countable(identity, row.at, ours, gateway));
                 }
             }
-            from = window.to;
-            if window.rest != Rest::More {
-                return Ok(rows);
-            }
-        }
+            Ok(())
+        };
+        while lines.pass(stat.size, &mut take)? == Rest::More {}
+        Ok(rows)
     }
 }
 

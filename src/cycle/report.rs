@@ -57,8 +57,6 @@ pub enum Outcome {
     Rewritten,
     /// It changed while it was read; the next pass looks again.
     Changing,
-    /// A row too big to be read is next.
-    Waiting,
     /// It is missing, not for good yet.
     Missing,
     /// It is elsewhere now, and followed there.
@@ -86,7 +84,6 @@ impl Outcome {
             Self::Read => "read",
             Self::Rewritten => "rewritten",
             Self::Changing => "changing",
-            Self::Waiting => "waiting",
             Self::Missing => "missing",
             Self::Moved => "moved",
             Self::StoreGone => "store_gone",

@@ -6,7 +6,7 @@ use crate::echo::Echoes;
 use crate::error::Result;
 use crate::ids::{Identity, TextHash, Timestamp};
 use crate::journal::{CountableRow, Journal, LinkRow};
-use crate::scan::line::Line;
+use crate::scan::line::Extent;
 use std::collections::HashSet;
 
 /// The rows of some windows that are recorded together.
@@ -67,7 +67,7 @@ impl<'a> Sift<'a> {
     /// Takes the rows of one line, notes them in the report, and keeps the countable ones.
     pub(super) fn take(
         &mut self,
-        line: &Line<'_>,
+        line: Extent,
         judged: LineReport,
         report: &mut LinkReport,
         explain: bool,
@@ -95,7 +95,7 @@ impl<'a> Sift<'a> {
     fn keep_proven(
         &mut self,
         proven: &ProvenRow,
-        line: &Line<'_>,
+        line: Extent,
         report: &mut LinkReport,
     ) -> Result<()> {
         let candidate = Candidate {
@@ -112,7 +112,7 @@ impl<'a> Sift<'a> {
     fn keep_row(
         &mut self,
         row: &mut JudgedRow,
-        line: &Line<'_>,
+        line: Extent,
         report: &mut LinkReport,
     ) -> Result<()> {
         let Some(identity) = &row.identity else {
@@ -136,12 +136,7 @@ impl<'a> Sift<'a> {
     }
 
     /// Keeps a candidate unless it is a copy or history; says whether it was kept.
-    fn keep(
-        &mut self,
-        row: &Candidate<'_>,
-        line: &Line<'_>,
-        report: &mut LinkReport,
-    ) -> Result<bool> {
+    fn keep(&mut self, row: &Candidate<'_>, line: Extent, report: &mut LinkReport) -> Result<bool> {
         if self.here.contains(row.identity) || self.journal.knows(self.link, row.identity)? {
             return Ok(false);
         }

@@ -1,6 +1,6 @@
 //! How far a source was read, and what is needed to go on from there.
 
-use crate::classify::ReaderState;
+use crate::classify::{LongLine, ReaderState};
 use crate::disk::FileStat;
 use crate::ids::{Generation, Sequence, TextHash, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,9 @@ pub struct SourceCursor {
     /// Set while a rewritten file is read again: up to where rows that are older than the floor are
     /// history; as long as it was when that was found out, or as the history was.
     pub reading_again: Option<u64>,
-    /// Whether a row too big to be read is next.
-    pub waiting: bool,
+    /// What was read of a row longer than a window, which begins at the position.
+    #[serde(default)]
+    pub row: Option<RowInPart>,
     /// Where the link's marker stood when we first saw it: what a rewritten file holds up to there
     /// may be history.
     pub history_end: u64,
@@ -59,7 +60,7 @@ impl SourceCursor {
             mark: None,
             settled: None,
             reading_again: None,
-            waiting: false,
+            row: None,
             floor: None,
             history_end: 0,
             last_event: Sequence::default(),
@@ -72,6 +73,15 @@ impl SourceCursor {
             missed_at: None,
         }
     }
+}
+
+/// A row that was read in part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowInPart {
+    /// The row, and how far it was read.
+    pub line: LongLine,
+    /// The content just before that place.
+    pub mark: ContentMark,
 }
 
 /// A hash of the bytes just before an offset.

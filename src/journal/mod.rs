@@ -20,7 +20,7 @@ mod tombstone;
 use crate::error::{Error, Result};
 use crate::ids::HashKey;
 use crate::sqlite;
-pub use cursor::{ContentMark, SourceCursor};
+pub use cursor::{ContentMark, RowInPart, SourceCursor};
 pub use intent::{CountableRow, Intent, OpenIntent};
 use rusqlite::Connection;
 pub use source::{LinkRow, SourceRow};

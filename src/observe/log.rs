@@ -42,11 +42,6 @@ impl Observer for LogObserver {
             Fact::RowSkipped { path, offset, length, category } => {
                 warn!(path = %path.display(), offset, length, category, "Stepped over bytes that are no row.");
             }
-            Fact::RowWaiting { path, offset } => {
-                if self.is_new(format!("waiting {}", path.display()), &offset.to_string()) {
-                    error!(path = %path.display(), offset, "A row is too big to be read yet; the rows behind it wait.");
-                }
-            }
             Fact::Unreadable { session, path, reason } => {
                 if self.is_new(format!("file {session}"), reason) {
                     error!(%session, path = %path.display(), reason, "The transcript cannot be read.");

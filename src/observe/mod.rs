@@ -40,13 +40,6 @@ pub enum Fact<'a> {
         /// What is wrong with them.
         category: &'static str,
     },
-    /// A row is bigger than can be read yet.
-    RowWaiting {
-        /// The file.
-        path: &'a Path,
-        /// Where it begins.
-        offset: u64,
-    },
     /// A file cannot be read; no statement about it is made.
     Unreadable {
         /// The session.

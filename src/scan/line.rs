@@ -5,8 +5,10 @@
 //! order, and a line takes time in proportion to its length whatever stands on it. Not here: how a
 //! value is read, which is handed in (`classify`).
 
+use super::bytes::Bytes;
 use crate::classify::Fail;
 use memchr::memmem;
+use std::ops::ControlFlow;
 
 /// One line of a transcript, without its line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,23 @@ pub struct Line<'a> {
     pub bytes: &'a [u8],
     /// Offset just after its LF: where the next line begins.
     pub next: u64,
+}
+
+/// Where a line stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset of its first byte.
+    pub start: u64,
+    /// Offset just after its LF.
+    pub next: u64,
+}
+
+impl Line<'_> {
+    /// Where it stands.
+    #[must_use]
+    pub const fn extent(&self) -> Extent {
+        Extent { start: self.start, next: self.next }
+    }
 }
 
 /// Bytes that are no JSON.
@@ -76,19 +95,35 @@ pub(crate) enum Piece<T> {
 }
 
 /// Pieces of a line: more are not told apart, so that a line of empty objects costs no memory.
-const MAX_PIECES: usize = 1024;
+pub(crate) const MAX_PIECES: usize = 1024;
 
-/// Splits a line into its values and what is none. `parse` reads the first value of some bytes and
-/// says where it ended; `is_row` says whether a value found behind a torn one is a row.
-pub(crate) fn split<'a, T>(
-    bytes: &'a [u8],
-    parse: impl Fn(&'a [u8]) -> Result<(T, usize), Fail>,
-    is_row: impl Fn(&T, Place) -> bool,
-) -> Vec<Piece<T>> {
-    let search = Search { bytes, parse, is_row };
+/// A value and its length, or why there is none.
+pub(crate) type Parse<T> = Result<(T, usize), Fail>;
+
+/// How values are read, and known for rows.
+pub(crate) trait Values {
+    /// What is read of a value.
+    type Value;
+    /// What can go wrong beside the bytes being no JSON.
+    type Error;
+
+    /// Reads the first value from a place on; gives its length too.
+    fn parse(&mut self, at: usize) -> Result<Parse<Self::Value>, Self::Error>;
+
+    /// Whether a value found behind a torn one is a row.
+    fn is_row(&mut self, value: &Self::Value, place: Place) -> Result<bool, Self::Error>;
+}
+
+/// Splits a line into its values and what is none.
+pub(crate) fn split<B, V>(bytes: &B, values: V) -> Result<Vec<Piece<V::Value>>, B::Error>
+where
+    B: Bytes + ?Sized,
+    V: Values<Error = B::Error>,
+{
+    let mut search = Search { bytes, values };
     let mut pieces = Vec::with_capacity(1);
-    let mut at = skip_space(bytes, 0);
-    while at < bytes.len() {
+    let mut next = search.first(0)?;
+    while let Some((at, byte)) = next {
         if pieces.len() >= MAX_PIECES {
             pieces.push(Piece::NoJson {
                 start: at,
@@ -97,15 +132,14 @@ pub(crate) fn split<'a, T>(
             });
             break;
         }
-        let rest = bytes.get(at..).unwrap_or_default();
-        match (search.parse)(rest) {
+        match search.values.parse(at)? {
             Ok((value, length)) => {
                 pieces.push(Piece::Value { start: at, end: at + length, value });
-                at = skip_space(bytes, at + length);
+                next = search.first(at + length)?;
             }
             Err(fail) => {
-                let category = categorise(rest, fail);
-                let Some((start, value, end)) = search.row_behind(at, fail) else {
+                let category = categorise(byte, fail);
+                let Some((start, value, end)) = search.row_behind(at, fail)? else {
                     pieces.push(Piece::NoJson { start: at, end: bytes.len(), category });
                     break;
                 };
@@ -113,11 +147,11 @@ pub(crate) fn split<'a, T>(
                     if category == SkipCategory::Syntax { SkipCategory::Torn } else { category };
                 pieces.push(Piece::NoJson { start: at, end: start, category });
                 pieces.push(Piece::Value { start, end, value });
-                at = skip_space(bytes, end);
+                next = search.first(end)?;
             }
         }
     }
-    pieces
+    Ok(pieces)
 }
 
 /// Where an object stands that may be a row behind a torn one.
@@ -130,127 +164,198 @@ pub(crate) enum Place {
 }
 
 /// The search for whole rows behind torn ones.
-struct Search<'a, P, R> {
-    bytes: &'a [u8],
-    parse: P,
-    is_row: R,
+struct Search<'a, B: ?Sized, V> {
+    bytes: &'a B,
+    values: V,
 }
 
-impl<'a, T, P, R> Search<'a, P, R>
+/// A value with its beginning and its end.
+type Placed<T> = (usize, T, usize);
+
+impl<B, V> Search<'_, B, V>
 where
-    P: Fn(&'a [u8]) -> Result<(T, usize), Fail>,
-    R: Fn(&T, Place) -> bool,
+    B: Bytes + ?Sized,
+    V: Values<Error = B::Error>,
 {
     /// The first whole row behind a torn one that begins at `torn`. A place that is no whole row is
     /// the next torn one: each is read up to where it fails, and the next begins near there, so
     /// that no byte is read more than a few times.
-    fn row_behind(&self, mut torn: usize, mut fail: Fail) -> Option<(usize, T, usize)> {
+    fn row_behind(
+        &mut self,
+        mut torn: usize,
+        mut fail: Fail,
+    ) -> Result<Option<Placed<V::Value>>, B::Error> {
         loop {
             let failed = torn + fail.at;
             // A row that was cut before a value takes the next row for that value, and fails behind.
-            let last = last_object(self.bytes.get(torn..failed).unwrap_or_default());
-            if let Some((value, end)) = last.and_then(|at| self.row_at(torn + at)) {
-                return last.map(|at| (torn + at, value, end));
+            if let Some(start) = self.last_object(torn, failed)?
+                && let Ok((value, length)) = self.values.parse(start)?
+                && self.is_whole_row(&value, start + length, Place::AsValue)?
+            {
+                return Ok(Some((start, value, start + length)));
             }
             if fail.ended {
-                return None;
+                return Ok(None);
             }
             // A row that was cut inside a string takes the next row's first quote for its end, and
             // fails just behind it. So the likely place is the last one before the failure.
-            let near = self.bytes.get(torn + 1..self.bytes.len().min(failed + 2))?;
-            let likely = memmem::rfind(near, OPENING).map(|at| torn + 1 + at);
-            let mut start = likely.or_else(|| self.opening(failed + 1))?;
+            let mut next = self.last_opening(torn + 1, failed + 2)?;
+            if next.is_none() {
+                next = self.opening(failed + 1)?;
+            }
             loop {
-                match (self.parse)(self.bytes.get(start..)?) {
-                    Ok((value, length))
-                        if self.is_whole_row(&value, start + length, Place::BehindTear) =>
-                    {
-                        return Some((start, value, start + length));
+                let Some(start) = next else {
+                    return Ok(None);
+                };
+                next = match self.values.parse(start)? {
+                    Ok((value, length)) => {
+                        if self.is_whole_row(&value, start + length, Place::BehindTear)? {
+                            return Ok(Some((start, value, start + length)));
+                        }
+                        self.opening(start + length)?
                     }
-                    Ok((_, length)) => start = self.opening(start + length)?,
-                    Err(next) if start + next.at > failed => {
-                        (torn, fail) = (start, next);
+                    Err(further) if start + further.at > failed => {
+                        (torn, fail) = (start, further);
                         break;
                     }
-                    Err(_) => start = self.opening(failed + 1)?,
-                }
+                    Err(_) => self.opening(failed + 1)?,
+                };
             }
         }
     }
 
-    fn row_at(&self, start: usize) -> Option<(T, usize)> {
-        let (value, length) = (self.parse)(self.bytes.get(start..)?).ok()?;
-        self.is_whole_row(&value, start + length, Place::AsValue).then_some((value, start + length))
-    }
-
     /// A whole row reaches to the end of the line or to another object; nearly all objects inside a
     /// torn row do not.
-    fn is_whole_row(&self, value: &T, end: usize, place: Place) -> bool {
-        let next = self.bytes.get(skip_space(self.bytes, end));
-        matches!(next, None | Some(b'{')) && (self.is_row)(value, place)
+    fn is_whole_row(
+        &mut self,
+        value: &V::Value,
+        end: usize,
+        place: Place,
+    ) -> Result<bool, B::Error> {
+        let next = self.first(end)?.map(|(_, byte)| byte);
+        Ok(matches!(next, None | Some(b'{')) && self.values.is_row(value, place)?)
+    }
+
+    /// The first byte from here on that is no white space.
+    fn first(&self, from: usize) -> Result<Option<(usize, u8)>, B::Error> {
+        self.bytes.find(from, |byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
     }
 
     /// The next place from here where an object with members begins.
-    fn opening(&self, from: usize) -> Option<usize> {
-        memmem::find(self.bytes.get(from..)?, OPENING).map(|at| from + at)
+    fn opening(&self, from: usize) -> Result<Option<usize>, B::Error> {
+        let mut found = None;
+        self.openings(from, self.bytes.len(), |at| {
+            found = Some(at);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// The last such place between two.
+    fn last_opening(&self, from: usize, to: usize) -> Result<Option<usize>, B::Error> {
+        let mut found = None;
+        self.openings(from, to, |at| {
+            found = Some(at);
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    fn openings(
+        &self,
+        from: usize,
+        to: usize,
+        mut found: impl FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<(), B::Error> {
+        // A piece may end between the two bytes.
+        let mut is_half = false;
+        let finder = memmem::Finder::new(OPENING);
+        self.bytes.walk(from, to, &mut |start, piece| {
+            if is_half && piece.first() == Some(&b'"') {
+                found(start - 1)?;
+            }
+            is_half = piece.last() == Some(&b'{');
+            finder.find_iter(piece).try_for_each(|at| found(start + at))
+        })
+    }
+
+    /// Where the object begins that ends at the end of these bytes, the beginning of a value.
+    fn last_object(&self, from: usize, to: usize) -> Result<Option<usize>, B::Error> {
+        let mut last = None;
+        self.bytes.walk(from, to, &mut |_, piece| {
+            last = piece.trim_ascii_end().last().copied().or(last);
+            ControlFlow::Continue(())
+        })?;
+        if last != Some(b'}') {
+            return Ok(None);
+        }
+        // The last place where the depth rose above what is open at the end.
+        let mut braces = Braces::default();
+        let mut open = 0;
+        self.bytes.walk(from, to, &mut |start, piece| {
+            braces.look(start, piece, |_, depth| open = depth);
+            ControlFlow::Continue(())
+        })?;
+        let (mut braces, mut before, mut start) = (Braces::default(), 0, None);
+        self.bytes.walk(from, to, &mut |piece_start, piece| {
+            braces.look(piece_start, piece, |at, depth| {
+                if before == open && depth > open {
+                    start = Some(at);
+                }
+                before = depth;
+            });
+            ControlFlow::Continue(())
+        })?;
+        Ok(start)
     }
 }
 
 /// What an object with members begins with, as programs write it.
 const OPENING: &[u8] = b"{\"";
 
-/// Where the object begins that ends at the end of `bytes`, which are the beginning of a value.
-fn last_object(bytes: &[u8]) -> Option<usize> {
-    bytes.trim_ascii_end().last().filter(|byte| **byte == b'}')?;
-    // The last place where the depth rose above what is open at the end.
-    let open = braces(bytes).last().map(|(_, depth)| depth)?;
-    let mut before = 0;
-    let mut start = None;
-    for (at, depth) in braces(bytes) {
-        if before == open && depth > open {
-            start = Some(at);
-        }
-        before = depth;
-    }
-    start
+/// Finds the braces outside strings, each with how many are open behind it.
+#[derive(Default)]
+struct Braces {
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
 }
 
-/// The braces outside strings, each with how many are open behind it.
-fn braces(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
-    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
-    bytes.iter().enumerate().filter_map(move |(at, byte)| {
-        if in_string {
-            if is_escaped {
-                is_escaped = false;
-            } else if *byte == b'\\' {
-                is_escaped = true;
-            } else if *byte == b'"' {
-                in_string = false;
+impl Braces {
+    fn look(&mut self, start: usize, piece: &[u8], mut found: impl FnMut(usize, usize)) {
+        for (at, byte) in piece.iter().enumerate() {
+            if self.in_string {
+                if self.is_escaped {
+                    self.is_escaped = false;
+                } else if *byte == b'\\' {
+                    self.is_escaped = true;
+                } else if *byte == b'"' {
+                    self.in_string = false;
+                }
+                continue;
             }
-            return None;
+            match byte {
+                b'"' => self.in_string = true,
+                b'{' => {
+                    self.depth += 1;
+                    found(start + at, self.depth);
+                }
+                b'}' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    found(start + at, self.depth);
+                }
+                _ => {}
+            }
         }
-        match byte {
-            b'"' => in_string = true,
-            b'{' => depth += 1,
-            b'}' => depth = depth.saturating_sub(1),
-            _ => return None,
-        }
-        (!in_string).then_some((at, depth))
-    })
+    }
 }
 
-fn categorise(bytes: &[u8], fail: Fail) -> SkipCategory {
-    if bytes.first() == Some(&0) {
+fn categorise(first: u8, fail: Fail) -> SkipCategory {
+    if first == 0 {
         SkipCategory::Zeros
     } else if fail.ended {
         SkipCategory::Torn
     } else {
         SkipCategory::Syntax
     }
-}
-
-fn skip_space(bytes: &[u8], from: usize) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    let space = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
-    from + space.count()
 }

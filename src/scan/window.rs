@@ -5,10 +5,6 @@ use crate::disk::{Transcript, read_range};
 use memchr::{memchr, memrchr};
 use std::io;
 
-/// The biggest row that is read whole. A window without a line end grows up to this; a row beyond
-/// it waits, and is shown as waiting.
-pub const ROW_LIMIT: u64 = 8 << 20;
-
 /// Some whole lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
@@ -16,7 +12,7 @@ pub struct Window {
     pub from: u64,
     /// Offset just after the last line end; equal to `from` where no line is whole.
     pub to: u64,
-    /// The bytes between them.
+    /// The bytes between them; of a line longer than a window its beginning.
     pub bytes: Vec<u8>,
     /// Why there is no line, or nothing after these.
     pub rest: Rest,
@@ -31,46 +27,27 @@ pub enum Rest {
     Partial,
     /// More to read.
     More,
-    /// A row bigger than `ROW_LIMIT`.
-    Oversized,
+    /// A line longer than a window.
+    Long,
 }
 
 impl Window {
     /// Reads from `from`, at most `limit` bytes of a file of `size` bytes, and cuts after the last
-    /// line end. Where the first line is longer than that, the window grows until it holds it.
+    /// line end.
     pub fn read(file: &dyn Transcript, from: u64, size: u64, limit: u64) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        let mut next = from;
-        let mut limit = limit.max(1);
-        loop {
-            let until = size.min(from.saturating_add(limit));
-            let chunk = read_range(file, next, until)?;
-            let short = next + (chunk.len() as u64) < until;
-            let searched = bytes.len();
-            bytes.extend_from_slice(&chunk);
-            next += chunk.len() as u64;
-            let cut = memrchr(b'\n', &chunk).map(|at| searched + at + 1);
-            if let Some(cut) = cut {
-                let rest = if next < size && !short {
-                    Rest::More
-                } else if cut < bytes.len() {
-                    Rest::Partial
-                } else {
-                    Rest::Nothing
-                };
-                bytes.truncate(cut);
-                return Ok(Self { from, to: from + cut as u64, bytes, rest });
-            }
-            let rest = if next >= size || short {
-                if bytes.is_empty() { Rest::Nothing } else { Rest::Partial }
-            } else if limit >= ROW_LIMIT {
-                Rest::Oversized
-            } else {
-                limit = limit.saturating_mul(2).min(ROW_LIMIT);
-                continue;
-            };
-            return Ok(Self { from, to: from, bytes: Vec::new(), rest });
-        }
+        let until = size.min(from.saturating_add(limit.max(1)));
+        let mut bytes = read_range(file, from, until)?;
+        let read = bytes.len() as u64;
+        let is_more = until < size && from + read == until;
+        let cut = memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
+        let rest = match (cut, is_more) {
+            (0, true) => return Ok(Self { from, to: from, bytes, rest: Rest::Long }),
+            (_, true) => Rest::More,
+            (cut, false) if cut < bytes.len() => Rest::Partial,
+            (_, false) => Rest::Nothing,
+        };
+        bytes.truncate(cut);
+        Ok(Self { from, to: from + cut as u64, bytes, rest })
     }
 
     /// The lines, in order, without their line ends.
@@ -106,23 +83,6 @@ pub fn row_start(file: &dyn Transcript, offset: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Where the next line begins; the end of the file where there is none.
-pub fn line_after(file: &dyn Transcript, from: u64, size: u64) -> io::Result<u64> {
-    const STEP: u64 = 1 << 20;
-    let mut at = from;
-    while at < size {
-        let bytes = read_range(file, at, size.min(at + STEP))?;
-        if let Some(end) = memchr(b'\n', &bytes) {
-            return Ok(at + end as u64 + 1);
-        }
-        if bytes.is_empty() {
-            break;
-        }
-        at += bytes.len() as u64;
-    }
-    Ok(size)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,13 +114,13 @@ mod tests {
 
     #[test]
     fn every_window_gives_the_same_lines() {
-        for limit in [1, 2, 3, 7, 64, 1 << 20] {
+        for limit in [5, 7, 64, 1 << 20] {
             for (bytes, lines, rest) in [
                 (&b""[..], &[][..], Rest::Nothing),
                 (b"a\nbb\n", &["a", "bb"], Rest::Nothing),
                 (b"a\r\n\r\nbb\r\n", &["a", "", "bb"], Rest::Nothing),
                 (b"\n\n\n", &["", "", ""], Rest::Nothing),
-                (b"a\nlonger than a window\nhalf", &["a", "longer than a window"], Rest::Partial),
+                (b"a\nhalf", &["a"], Rest::Partial),
                 (b"half", &[], Rest::Partial),
             ] {
                 let expected = (lines.iter().map(ToString::to_string).collect(), rest);
@@ -170,21 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn a_row_beyond_the_limit_is_told_from_one_being_written() {
-        let limit = usize::try_from(ROW_LIMIT).unwrap();
-        let mut bytes = vec![b'x'; limit - 1];
-        assert_eq!(read(&bytes, 1 << 20).1, Rest::Partial);
-        bytes.push(b'\n');
-        assert_eq!(read(&bytes, 1 << 20).1, Rest::Nothing);
-        bytes.insert(0, b'x');
-        assert_eq!(read(&bytes, 1 << 20).1, Rest::Oversized);
-    }
-
-    #[test]
-    fn the_next_line_begins_after_the_line_end() {
-        let file = file(b"one\ntwo\nthr");
-        for (from, next) in [(0, 4), (3, 4), (4, 8), (8, 11)] {
-            assert_eq!(line_after(file.as_ref(), from, 11).unwrap(), next, "{from}");
+    fn a_line_longer_than_a_window_is_told_from_one_being_written() {
+        for (bytes, limit, rest) in [
+            (&b"abcd"[..], 4, Rest::Partial),
+            (b"abc\n", 4, Rest::Nothing),
+            (b"abcd\n", 4, Rest::Long),
+            (b"abcde", 4, Rest::Long),
+            (b"abc\nabcde\n", 4, Rest::Long),
+            (b"a", 0, Rest::Partial),
+        ] {
+            assert_eq!(read(bytes, limit).1, rest, "{bytes:?} by {limit}");
         }
     }
 

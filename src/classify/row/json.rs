@@ -9,8 +9,9 @@
 //! range of `f64` and lone surrogate escapes, it accepts raw control characters where strings are
 //! taken as bytes, and it does not say where a value ended that has another behind it.
 
-use memchr::{memchr, memchr2};
-use std::borrow::Cow;
+use super::raw::RawStr;
+use memchr::memchr2;
+use serde::{Deserialize, Serialize};
 
 /// Why and where a value could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,39 +24,12 @@ pub(crate) struct Fail {
 
 type Read<T> = Result<T, Fail>;
 
-/// A string as it stands between its quotes.
-#[derive(Clone, Copy)]
-pub(crate) struct RawStr<'a> {
-    raw: &'a [u8],
-    escaped: bool,
-}
-
-impl<'a> RawStr<'a> {
-    /// The text; bytes that are no UTF-8 and lone surrogates become U+FFFD.
-    pub(crate) fn text(self) -> Cow<'a, str> {
-        if self.escaped {
-            Cow::Owned(unescape(self.raw))
-        } else {
-            String::from_utf8_lossy(self.raw)
-        }
-    }
-
-    /// The beginning of the text, at most about `limit` bytes of its source.
-    pub(crate) fn beginning(self, limit: usize) -> Cow<'a, str> {
-        let raw = self.raw.get(..limit).unwrap_or(self.raw);
-        Self { raw, escaped: self.escaped }.text()
-    }
-
-    /// Whether the text is this plain ASCII name.
-    pub(crate) fn is(self, name: &str) -> bool {
-        if self.escaped { self.text() == name } else { self.raw == name.as_bytes() }
-    }
-}
-
 /// A position in the bytes.
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Brackets that are open around a value that is read member by member.
+    depth: usize,
     /// Only then do strings have to be searched for them.
     has_controls: bool,
 }
@@ -64,7 +38,7 @@ impl<'a> Cursor<'a> {
     /// A cursor at the first byte. `has_controls` says whether any control character may be there:
     /// found out once a line, not once a value.
     pub(crate) const fn new(bytes: &'a [u8], has_controls: bool) -> Self {
-        Self { bytes, at: 0, has_controls }
+        Self { bytes, at: 0, depth: 0, has_controls }
     }
 
     /// Where the cursor stands.
@@ -101,45 +75,55 @@ impl<'a> Cursor<'a> {
         &mut self,
         mut member: impl FnMut(&mut Self, &[u8]) -> Read<()>,
     ) -> Read<()> {
-        self.take(b'{')?;
+        self.enter(b'{')?;
         if self.peek() == Some(b'}') {
-            self.at += 1;
-            return Ok(());
+            return self.leave();
         }
         loop {
             let key = self.key()?;
-            if key.escaped {
-                let text = key.text();
+            if key.is_escaped() {
+                let text = key.word();
                 member(self, text.as_bytes())?;
             } else {
-                member(self, key.raw)?;
+                member(self, key.raw())?;
             }
             match self.peek() {
                 Some(b',') => self.at += 1,
-                Some(b'}') => {
-                    self.at += 1;
-                    return Ok(());
-                }
+                Some(b'}') => return self.leave(),
                 _ => return self.fail(),
             }
         }
     }
 
+    /// Opens a container that is read member by member.
+    fn enter(&mut self, bracket: u8) -> Read<()> {
+        if self.peek() == Some(bracket) && self.depth >= MAX_DEPTH {
+            return Err(Fail { at: self.at, ended: false });
+        }
+        self.take(bracket)?;
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Takes the closing bracket of such a container.
+    #[expect(clippy::unnecessary_wraps, reason = "the last step of what can fail")]
+    const fn leave(&mut self) -> Read<()> {
+        self.at += 1;
+        self.depth -= 1;
+        Ok(())
+    }
+
     /// Reads an array, calling `element` at each value.
     pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
-        self.take(b'[')?;
+        self.enter(b'[')?;
         if self.peek() == Some(b']') {
-            self.at += 1;
-            return Ok(());
+            return self.leave();
         }
         loop {
             element(self)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
-                Some(b']') => {
-                    self.at += 1;
-                    return Ok(());
-                }
+                Some(b']') => return self.leave(),
                 _ => return self.fail(),
             }
         }
@@ -170,6 +154,9 @@ impl<'a> Cursor<'a> {
         let mut open = Levels::default();
         loop {
             match self.peek() {
+                Some(b'{' | b'[') if self.depth + open.depth() >= MAX_DEPTH => {
+                    return Err(Fail { at: self.at, ended: false });
+                }
                 Some(b'{') => {
                     self.at += 1;
                     if self.peek() == Some(b'}') {
@@ -249,7 +236,7 @@ impl<'a> Cursor<'a> {
             if self.bytes.get(self.at) == Some(&b'"') {
                 let raw = self.bytes.get(start..self.at).unwrap_or_default();
                 self.at += 1;
-                return Ok(RawStr { raw, escaped });
+                return Ok(RawStr::new(raw, escaped));
             }
             escaped = true;
             self.at += 1;
@@ -311,15 +298,23 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Brackets that may be open at once: deeper is no JSON that anybody wrote, and memory is bounded.
+pub(crate) const MAX_DEPTH: usize = 1 << 20;
+
 /// Which brackets are open, one bit each: `true` is an object.
-#[derive(Default)]
-struct Levels {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Levels {
     words: Vec<u64>,
     depth: usize,
 }
 
 impl Levels {
-    fn push(&mut self, is_object: bool) {
+    /// How many are open.
+    pub(crate) const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    pub(crate) fn push(&mut self, is_object: bool) {
         let bit = self.depth % 64;
         if bit == 0 {
             self.words.push(0);
@@ -330,64 +325,17 @@ impl Levels {
         self.depth += 1;
     }
 
-    fn top(&self) -> Option<bool> {
+    pub(crate) fn top(&self) -> Option<bool> {
         let bit = self.depth.checked_sub(1)? % 64;
         self.words.last().map(|word| word >> bit & 1 == 1)
     }
 
-    fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         if self.depth.is_multiple_of(64) {
             self.words.pop();
         }
     }
-}
-
-/// Replaces the escapes of a string that was read before. A beginning cut inside an escape loses it.
-fn unescape(raw: &[u8]) -> String {
-    let mut text = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = memchr(b'\\', rest) {
-        text.push_str(&String::from_utf8_lossy(rest.get(..at).unwrap_or_default()));
-        let escape = rest.get(at + 1).copied().unwrap_or_default();
-        rest = rest.get(at + 2..).unwrap_or_default();
-        match escape {
-            b'b' => text.push('\u{8}'),
-            b'f' => text.push('\u{c}'),
-            b'n' => text.push('\n'),
-            b'r' => text.push('\r'),
-            b't' => text.push('\t'),
-            b'u' => {
-                let Some(unit) = take_unit(&mut rest) else {
-                    break;
-                };
-                text.push(join_units(unit, &mut rest));
-            }
-            plain => text.push(char::from(plain)),
-        }
-    }
-    text.push_str(&String::from_utf8_lossy(rest));
-    text
-}
-
-/// Takes the four hex digits of a `\u` escape.
-fn take_unit(rest: &mut &[u8]) -> Option<u16> {
-    let (digits, behind) = rest.split_at_checked(4)?;
-    *rest = behind;
-    std::str::from_utf8(digits).ok().and_then(|digits| u16::from_str_radix(digits, 16).ok())
-}
-
-/// The character of a UTF-16 unit; takes the second half of a pair where it follows.
-fn join_units(unit: u16, rest: &mut &[u8]) -> char {
-    if (0xd800..0xdc00).contains(&unit)
-        && let Some(mut behind) = rest.strip_prefix(b"\\u")
-        && let Some(low) = take_unit(&mut behind)
-        && let Some(Ok(joined)) = char::decode_utf16([unit, low]).next()
-    {
-        *rest = behind;
-        return joined;
-    }
-    char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@
 pub(crate) mod date;
 mod date_token;
 pub(crate) mod json;
+pub(crate) mod raw;
 
-use json::{Cursor, Fail, RawStr};
+use json::{Cursor, Fail};
+use raw::RawStr;
 use std::borrow::Cow;
 
 /// The first value of some bytes.
@@ -123,9 +125,14 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// The first of them.
+    pub(crate) fn first(&self) -> Option<RawStr<'a>> {
+        self.candidates().first().copied()
+    }
+
     /// The first of them, decoded.
     pub(crate) fn first_text(&self) -> Option<Cow<'a, str>> {
-        self.candidates().first().map(|text| text.text())
+        self.first().map(RawStr::text)
     }
 
     /// Whether an image or a document is among the blocks.

@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn any_split_into_writes_and_any_window_give_the_same_turns(
         mut cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
-        window in prop_oneof![1..64u64, 1..100_000u64],
+        window in prop_oneof![40..400u64, 1000..100_000u64],
         at_once in any::<bool>(),
     ) {
         let content = situations();

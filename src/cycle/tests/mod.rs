@@ -1,6 +1,7 @@
 //! Whole cycles without files, clock or gateway: a life of a transcript, told as steps.
 
 mod laws;
+mod long;
 
 use super::{Cycle, CycleReport, Outcome, Rules};
 use crate::classify::Settings;
