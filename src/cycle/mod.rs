@@ -114,8 +114,8 @@ impl<'a> Cycle<'a> {
     pub fn look(&mut self, id: &LinkId) -> Result<Option<LinkReport>> {
         self.finish_open_intents()?;
         let Some(link) = self.log.link(id)? else { return Ok(None) };
-        let mut report = LinkReport::new(link);
-        self.pass_by_id(&mut report, &mut Vec::new())?;
+        let mut report = LinkReport::new(link.clone());
+        self.pass_link(&link, &mut report)?;
         Ok(Some(report))
     }
 
@@ -171,15 +171,20 @@ impl<'a> Cycle<'a> {
             return Ok(());
         };
         let before = report.event;
-        match self.pass(&link, report) {
+        self.pass_link(&link, report)?;
+        if report.event != before {
+            events.extend(report.event);
+        }
+        Ok(())
+    }
+
+    fn pass_link(&mut self, link: &Link, report: &mut LinkReport) -> Result<()> {
+        match self.pass(link, report) {
             Ok(progress) => report.behind = progress == Progress::Behind,
             Err(error @ (Error::Database { .. } | Error::Refused(_) | Error::Busy(_))) => {
                 return Err(error);
             }
             Err(error) => report.error = Some(error.to_string()),
-        }
-        if report.event != before {
-            events.extend(report.event);
         }
         Ok(())
     }
