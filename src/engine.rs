@@ -5,7 +5,7 @@
 //! (`cycle`).
 
 use crate::clock::{Clock, SystemClock};
-use crate::cycle::{Adoption, Cycle, CycleReport, LinkReport, Rules, Sighting};
+use crate::cycle::{Adoption, Cycle, CycleReport, LinkReport, ReadingAgain, Rules, Sighting};
 use crate::disk::{Patience, RealDisk, SessionFile};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, HashKey};
@@ -24,6 +24,7 @@ use std::sync::Arc;
 pub struct Engine {
     log: SignalLog,
     journal: Journal,
+    again: ReadingAgain,
     disk: RealDisk,
     key: HashKey,
     rules: Rules,
@@ -109,6 +110,7 @@ impl Engine {
         Self {
             log,
             journal,
+            again: ReadingAgain::default(),
             disk: RealDisk::new(plan.claude_dirs, Arc::clone(&patience)),
             patience,
             key,
@@ -220,6 +222,7 @@ impl Engine {
         Cycle {
             log: &mut self.log,
             journal: &mut self.journal,
+            again: &mut self.again,
             disk: &self.disk,
             clock: &SystemClock,
             observer: &self.observer as &dyn Observer,

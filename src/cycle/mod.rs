@@ -6,6 +6,7 @@
 //! done (the module of its name).
 
 mod adoption;
+mod again;
 mod first_sight;
 mod gone;
 mod reading;
@@ -26,6 +27,7 @@ use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Observer};
 use crate::record::{LinkFilter, SignalLog};
 pub use adoption::{AdoptedLink, Adoption, unlink};
+pub use again::ReadingAgain;
 pub use first_sight::Sighting;
 pub use report::{CycleReport, LinkReport, Outcome};
 use std::collections::{HashSet, VecDeque};
@@ -69,6 +71,8 @@ pub struct Cycle<'a> {
     pub log: &'a mut SignalLog,
     /// Our own database.
     pub journal: &'a mut Journal,
+    /// The rewritten files that are being read again.
+    pub again: &'a mut ReadingAgain,
     /// The transcripts.
     pub disk: &'a dyn Disk,
     /// The time.

@@ -1,5 +1,6 @@
 //! Probe, scan, classify, filter: what one pass reads of an open file.
 
+use super::again::Again;
 use super::report::{LinkReport, Outcome};
 use super::sift::{History, Sift};
 use super::{Cycle, Failure, Progress};
@@ -19,10 +20,14 @@ use std::io;
 use std::path::Path;
 
 /// What a pass has read.
-struct Scan {
-    rest: Rest,
-    after: SourceCursor,
-    intent: Option<Intent>,
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once a pass")]
+enum Scan {
+    /// As much of a file that is read again: nothing of it is recorded yet.
+    Part(Again),
+    /// All there was, or a window of it.
+    Whole { rest: Rest, after: SourceCursor, intent: Option<Intent> },
+    /// The file changed meanwhile.
+    Changed,
 }
 
 impl Cycle<'_> {
@@ -76,35 +81,44 @@ impl Cycle<'_> {
         {
             cursor.row = None;
         }
-        let Some(scan) = self.scan(link, path, file, stat, source, &cursor, report)? else {
-            report.outcome = Outcome::Changing;
-            if cursor.row.take().is_some() {
-                // Some of it may have been changed: it is begun anew.
-                self.journal.save_cursor(source, &cursor)?;
-            }
-            return Ok(Progress::Done);
-        };
-        let behind = scan.rest == Rest::More;
-        let (settled, position) = (scan.after.settled, scan.after.position);
-        if let Some(intent) = scan.intent {
+        let again = self.again.take(source, &cursor.generation);
+        let (rest, after, intent) =
+            match self.scan(link, path, file, stat, source, &cursor, again, report)? {
+                Scan::Whole { rest, after, intent } => (rest, after, intent),
+                Scan::Part(again) => {
+                    self.again.keep(source, again);
+                    return Ok(Progress::Behind);
+                }
+                Scan::Changed => {
+                    report.outcome = Outcome::Changing;
+                    if cursor.row.take().is_some() {
+                        // Some of it may have been changed: it is begun anew.
+                        self.journal.save_cursor(source, &cursor)?;
+                    }
+                    return Ok(Progress::Done);
+                }
+            };
+        let behind = rest == Rest::More;
+        let (settled, position) = (after.settled, after.position);
+        if let Some(intent) = intent {
             // record: one event, in three commits
             self.journal.intend(source, &intent)?;
             killpoint::pass(KillPoint::IntentCommitted);
             self.record(source, &intent, file, report)?;
         } else {
-            if scan.after != cursor {
-                self.journal.save_cursor(source, &scan.after)?;
+            if after != cursor {
+                self.journal.save_cursor(source, &after)?;
             }
             if !behind {
-                self.move_marker(link, file, scan.after.position, report)?;
+                self.move_marker(link, file, position, report)?;
             }
         }
         report.settled = settled.filter(|_| report.marker_after == Some(position));
         Ok(if behind { Progress::Behind } else { Progress::Done })
     }
 
-    /// Scans, classifies and filters: one window, or, of a file that is read again, all windows up
-    /// to where it ended when that was found out. `None` where the file changed meanwhile.
+    /// Scans, classifies and filters one window. Of a file that is read again, nothing is recorded
+    /// before it is read up to where it ended when that was found out.
     #[expect(clippy::too_many_arguments, reason = "the means of one step, each used once")]
     fn scan(
         &self,
@@ -114,28 +128,31 @@ impl Cycle<'_> {
         stat: &FileStat,
         source: SourceRow,
         cursor: &SourceCursor,
+        again: Option<Again>,
         report: &mut LinkReport,
-    ) -> Result<Option<Scan>, Failure> {
-        let own_texts = self.journal.recent(&link.id.session_key, self.rules.own_texts)?;
-        let history = cursor.reading_again.map(|until| History { until, floor: cursor.floor });
-        let echoes = Echoes::new(self.rules.echo, own_texts);
-        let mut sift = Sift::new(self.journal, source.link, echoes, stat.modified, history);
-        let reader = Reader::new(self.key, self.rules.classify, cursor.reader.clone());
-        let part = cursor.row.as_ref().map(|row| row.line.clone());
-        let mut lines = Lines::new(file, reader, self.rules.scan_window, cursor.position, part);
+    ) -> Result<Scan, Failure> {
+        let Again { at, mut sift } = match again {
+            Some(again) => again,
+            None => Again { at: cursor.clone(), sift: self.sift(link, source, cursor, stat)? },
+        };
+        let reader = Reader::new(self.key, self.rules.classify, at.reader.clone());
+        let part = at.row.as_ref().map(|row| row.line.clone());
+        let mut lines = Lines::new(file, reader, self.rules.scan_window, at.position, part);
         let rest = loop {
             let rest = lines.pass(stat.size, |line| {
                 self.tell(path, &line.report);
-                Ok::<_, Failure>(sift.take(line.extent, line.report, report, self.rules.explain)?)
+                let (journal, explain) = (&*self.journal, self.rules.explain);
+                Ok::<_, Failure>(sift.take(journal, line.extent, line.report, report, explain)?)
             });
             let rest = match rest {
                 Err(Failure::File(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                    return Ok(None);
+                    return Ok(Scan::Changed);
                 }
                 rest => rest?,
             };
-            let again = cursor.reading_again.is_some_and(|until| lines.position() < until);
-            if !again || rest != Rest::More {
+            let is_part = at.reading_again.is_some_and(|until| lines.position() < until);
+            // A window a cycle would never end what no cycle may leave half done.
+            if !is_part || rest != Rest::More || self.rules.at_once {
                 break rest;
             }
         };
@@ -143,25 +160,25 @@ impl Cycle<'_> {
         let now = file.stat()?;
         let to = lines.position();
         let unchanged_before = now.size >= lines.part().map_or(to, LongLine::read)
-            && cursor.mark.as_ref().map_or(Ok(true), |expected| {
-                probe::mark(file, cursor.position, self.key).map(|mark| mark == *expected)
+            && at.mark.as_ref().map_or(Ok(true), |expected| {
+                probe::mark(file, at.position, self.key).map(|mark| mark == *expected)
             })?
-            && cursor.row.as_ref().map_or(Ok(true), |row| is_as_read(row, &now, file, self.key))?;
+            && at.row.as_ref().map_or(Ok(true), |row| is_as_read(row, &now, file, self.key))?;
         let mark = probe::mark_after(file, to, lines.tail(), self.key)?;
         let Some(mark) = mark.filter(|_| unchanged_before) else {
-            return Ok(None);
+            return Ok(Scan::Changed);
         };
         let row = match lines.part() {
             None => None,
             Some(part) => {
                 let mark = probe::mark_after(file, part.read(), lines.part_tail(), self.key)?;
                 let Some(mark) = mark else {
-                    return Ok(None);
+                    return Ok(Scan::Changed);
                 };
                 Some(RowInPart { line: part.clone(), mark })
             }
         };
-        let still_again = cursor.reading_again.filter(|until| to < *until);
+        let still_again = at.reading_again.filter(|until| to < *until);
         let at_end = matches!(rest, Rest::Nothing | Rest::Partial);
         let after = SourceCursor {
             position: to,
@@ -170,11 +187,14 @@ impl Cycle<'_> {
             reading_again: still_again,
             row,
             reader: lines.into_reader().into_state(),
-            last_uuid: sift.last_uuid.take().or_else(|| cursor.last_uuid.clone()),
+            last_uuid: sift.last_uuid.clone().or_else(|| at.last_uuid.clone()),
             sighted_at: Some(self.clock.now()),
             modified_at: Some(now.modified),
-            ..cursor.clone()
+            ..at
         };
+        if still_again.is_some() && rest == Rest::More {
+            return Ok(Scan::Part(Again { at: after, sift }));
+        }
         let (rows, excused) = sift.finish();
         let intent = (!rows.is_empty()).then(|| Intent {
             session_key: link.id.session_key.clone(),
@@ -189,7 +209,21 @@ impl Cycle<'_> {
             excused,
             after: after.clone(),
         });
-        Ok(Some(Scan { rest, after, intent }))
+        Ok(Scan::Whole { rest, after, intent })
+    }
+
+    /// The filter of the windows from a cursor on.
+    fn sift(
+        &self,
+        link: &Link,
+        source: SourceRow,
+        cursor: &SourceCursor,
+        stat: &FileStat,
+    ) -> Result<Sift> {
+        let own_texts = self.journal.recent(&link.id.session_key, self.rules.own_texts)?;
+        let history = cursor.reading_again.map(|until| History { until, floor: cursor.floor });
+        let echoes = Echoes::new(self.rules.echo, own_texts);
+        Ok(Sift::new(source.link, echoes, stat.modified, history))
     }
 
     /// Tells the observer what a line holds that a person should know.

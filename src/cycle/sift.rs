@@ -11,8 +11,7 @@ use std::collections::HashSet;
 
 /// The rows of some windows that are recorded together.
 #[derive(Debug)]
-pub(super) struct Sift<'a> {
-    journal: &'a Journal,
+pub(super) struct Sift {
     link: LinkRow,
     echoes: Echoes,
     /// The file's own time, for rows without one.
@@ -43,16 +42,14 @@ struct Candidate<'r> {
     gateway: Option<&'r TextHash>,
 }
 
-impl<'a> Sift<'a> {
+impl Sift {
     pub(super) fn new(
-        journal: &'a Journal,
         link: LinkRow,
         echoes: Echoes,
         file_time: Timestamp,
         history: Option<History>,
     ) -> Self {
         Self {
-            journal,
             link,
             echoes,
             file_time,
@@ -67,6 +64,7 @@ impl<'a> Sift<'a> {
     /// Takes the rows of one line, notes them in the report, and keeps the countable ones.
     pub(super) fn take(
         &mut self,
+        journal: &Journal,
         line: Extent,
         judged: LineReport,
         report: &mut LinkReport,
@@ -78,9 +76,9 @@ impl<'a> Sift<'a> {
                 self.last_uuid.clone_from(&row.uuid);
             }
             for proven in &row.proves {
-                self.keep_proven(proven, line, report)?;
+                self.keep_proven(journal, proven, line, report)?;
             }
-            self.keep_row(&mut row, line, report)?;
+            self.keep_row(journal, &mut row, line, report)?;
             *report.rows.entry(row.verdict.class).or_default() += 1;
             if explain {
                 report.verdicts.push(row);
@@ -94,6 +92,7 @@ impl<'a> Sift<'a> {
 
     fn keep_proven(
         &mut self,
+        journal: &Journal,
         proven: &ProvenRow,
         line: Extent,
         report: &mut LinkReport,
@@ -106,11 +105,12 @@ impl<'a> Sift<'a> {
             evidence: proven.verdict.evidence,
             gateway: None,
         };
-        self.keep(&candidate, line, report).map(drop)
+        self.keep(journal, &candidate, line, report).map(drop)
     }
 
     fn keep_row(
         &mut self,
+        journal: &Journal,
         row: &mut JudgedRow,
         line: Extent,
         report: &mut LinkReport,
@@ -129,15 +129,21 @@ impl<'a> Sift<'a> {
             evidence: row.verdict.evidence,
             gateway: row.compat.as_ref().map(|compat| &compat.text),
         };
-        if !self.keep(&candidate, line, report)? && row.verdict.human {
+        if !self.keep(journal, &candidate, line, report)? && row.verdict.human {
             row.verdict = COPY;
         }
         Ok(())
     }
 
     /// Keeps a candidate unless it is a copy or history; says whether it was kept.
-    fn keep(&mut self, row: &Candidate<'_>, line: Extent, report: &mut LinkReport) -> Result<bool> {
-        if self.here.contains(row.identity) || self.journal.knows(self.link, row.identity)? {
+    fn keep(
+        &mut self,
+        journal: &Journal,
+        row: &Candidate<'_>,
+        line: Extent,
+        report: &mut LinkReport,
+    ) -> Result<bool> {
+        if self.here.contains(row.identity) || journal.knows(self.link, row.identity)? {
             return Ok(false);
         }
         let at = row.at.unwrap_or(self.file_time);

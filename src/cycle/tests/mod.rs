@@ -3,7 +3,7 @@
 mod laws;
 mod long;
 
-use super::{Cycle, CycleReport, Outcome, Rules};
+use super::{Cycle, CycleReport, LinkReport, Outcome, ReadingAgain, Rules};
 use crate::classify::Settings;
 use crate::classify::text::normalise;
 use crate::clock::Clock;
@@ -41,6 +41,7 @@ struct World {
     disk: MemoryDisk,
     log: SignalLog,
     journal: Journal,
+    again: ReadingAgain,
     key: HashKey,
     clock: TestClock,
     rules: Rules,
@@ -65,6 +66,7 @@ impl World {
             disk: MemoryDisk::default(),
             log: SignalLog::in_memory().unwrap(),
             journal: Journal::in_memory(&key),
+            again: ReadingAgain::default(),
             key,
             clock: TestClock(Cell::new(START)),
             rules,
@@ -136,13 +138,35 @@ impl World {
         let mut cycle = Cycle {
             log: &mut self.log,
             journal: &mut self.journal,
+            again: &mut self.again,
             disk: &self.disk,
             clock: &self.clock,
             observer: &Nobody,
             key: &self.key,
             rules: &self.rules,
         };
-        armed::until(point, || cycle.run().unwrap())
+        let report = armed::until(point, || cycle.run().unwrap());
+        if report.is_none() {
+            // The next life remembers nothing.
+            self.again = ReadingAgain::default();
+        }
+        report
+    }
+
+    /// One pass, as an event wakes it.
+    fn look(&mut self) -> LinkReport {
+        let id = self.link().unwrap().id;
+        let mut cycle = Cycle {
+            log: &mut self.log,
+            journal: &mut self.journal,
+            again: &mut self.again,
+            disk: &self.disk,
+            clock: &self.clock,
+            observer: &Nobody,
+            key: &self.key,
+            rules: &self.rules,
+        };
+        cycle.look(&id).unwrap().unwrap()
     }
 
     fn link(&self) -> Option<Link> {
@@ -353,6 +377,37 @@ fn a_rewrite_that_is_seen_in_two_steps_brings_back_no_history() {
         world.cycle();
         world.cycle();
         assert_eq!(world.turns(), 1, "{at_first} {point:?}");
+    }
+}
+
+#[test]
+fn a_rewritten_file_is_read_again_a_window_a_pass_and_recorded_as_one() {
+    for rewritten_meanwhile in [false, true] {
+        let mut world = World::adopted();
+        world.rules.scan_window = 1000;
+        world.cycle();
+        let mut rows: String = (0..20).map(|_| world.machine() + &world.typed()).collect();
+        world.disk.rewrite(PATH, rows.as_bytes());
+        let mut passes = 0;
+        while world.look().behind {
+            assert_eq!(world.turns(), 0);
+            passes += 1;
+            if passes == 3 && rewritten_meanwhile {
+                rows.insert_str(0, &world.typed());
+                world.disk.rewrite(PATH, rows.as_bytes());
+            }
+            if passes == 5 {
+                // Another life begins again.
+                world.again = ReadingAgain::default();
+            }
+        }
+        while world.look().behind {}
+        assert!(passes > 5 || rewritten_meanwhile);
+        assert_eq!(world.turns(), 20 + u64::from(rewritten_meanwhile));
+        let events = world.log.events(&EventFilter::default(), 100).unwrap().events;
+        let turns = events.iter().filter(|event| event.kind == "human_direct_message");
+        // What is behind the end that it had when it was found rewritten is a window of its own.
+        assert_eq!(turns.count(), 1 + usize::from(rewritten_meanwhile));
     }
 }
 
