@@ -44,6 +44,10 @@ pub(crate) fn start(home: &Home, size: &Size) -> [Row; 1] {
     )]
 }
 
+/// The gateway's check takes about 220 times as long on a core as statx of the same files: within
+/// this we are a hundred times cheaper. Where a gateway is named, it is measured.
+const CYCLE_BESIDE_STATX: f64 = 2.2;
+
 /// Counted cycles without anything new.
 pub(crate) fn cycles(home: &Home, size: &Size, gateway: Option<&Gateway>) -> Vec<Row> {
     let files = session_files(home);
@@ -80,7 +84,7 @@ pub(crate) fn cycles(home: &Home, size: &Size, gateway: Option<&Gateway>) -> Vec
             "an idle cycle, time on a core",
             Unit::Seconds,
             "statx of the files",
-            Target::None,
+            Target::RatioAtMost(CYCLE_BESIDE_STATX),
         ),
         clock.row("an idle cycle, on the clock", Unit::Seconds, "statx of the files", Target::None),
     ];
@@ -89,7 +93,7 @@ pub(crate) fn cycles(home: &Home, size: &Size, gateway: Option<&Gateway>) -> Vec
         let target = Target::RatioAtLeast(100.0);
         beside_gateway.row(name, Unit::Seconds, "our idle cycle, on a core", target)
     } else {
-        Row::without(name, "-", "our idle cycle", "not asked for (≥ 100 x)")
+        Row::without_ratio(name, "-", "our idle cycle", "not asked for (≥ 100 x)", None)
     });
     rows
 }
@@ -130,11 +134,12 @@ pub(crate) fn quiet(home: &Home, size: &Size) -> Vec<Row> {
     daemon.stop();
     let is_met = ours_after.worker == ours.worker;
     vec![
-        Row::without(
+        Row::without_ratio(
             &format!("wake-ups of the worker in {} s of quiet", size.quiet.as_secs_f32()),
             &woken,
             &beside,
-            if is_met { "0, met" } else { "0, MISSED" },
+            "0",
+            Some(is_met),
         ),
         part_of_core.row(
             "between cycles, part of a core",

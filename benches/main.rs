@@ -65,6 +65,7 @@ fn main() {
     rows.extend(idle::cycles(&home, &size, gateway.as_ref()));
     say("quiet");
     rows.extend(idle::quiet(&home, &size));
+    say("removing the sessions");
     drop(home);
     say("commits");
     rows.extend(commit::measure(&size));
@@ -80,8 +81,8 @@ fn main() {
         size.sessions,
         size.folders,
         size.rounds,
-        if is_quick { "; QUICK: too small to mean much" } else { "" }
+        if is_quick { "; QUICK: too small to judge by" } else { "" }
     );
     println!("Times, memory: less is better. Bytes per second: more is better.\n");
-    print!("{}", table::render(&rows));
+    print!("{}", table::render(&rows, !is_quick));
 }

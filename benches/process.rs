@@ -1,6 +1,7 @@
 //! What the system says of a process: memory, time on a core, how often it woke.
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::process::Child;
 use std::time::Duration;
@@ -40,20 +41,19 @@ pub(crate) fn forget_peak(process: &Child) {
     fs::write(format!("/proc/{}/clear_refs", process.id()), "5").unwrap();
 }
 
-/// The time on a core that the first number of a `schedstat` says.
-fn on_core(schedstat: &str) -> Duration {
-    let text = fs::read_to_string(schedstat).unwrap();
-    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
-}
-
-/// The time on a core of all threads that live.
+/// The time on a core of all threads that live, exact for those that sleep.
 pub(crate) fn cpu(process: &Child) -> Duration {
-    threads(process.id()).iter().map(|task| on_core(&format!("{task}/schedstat"))).sum()
+    let nanoseconds = |task: &String| -> u64 {
+        let schedstat = fs::read_to_string(format!("{task}/schedstat")).unwrap();
+        schedstat.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    Duration::from_nanos(threads(process.id()).iter().map(nanoseconds).sum())
 }
 
-/// The same of the thread that asks.
+/// The time on a core of the thread that asks.
 pub(crate) fn own_cpu() -> Duration {
-    on_core("/proc/thread-self/schedstat")
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap())
 }
 
 pub(crate) fn sleeps(process: &Child) -> Sleeps {

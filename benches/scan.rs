@@ -61,7 +61,7 @@ pub(crate) fn measure(size: &Size, gateway: Option<&Gateway>) -> [Row; 2] {
             let target = Target::RatioAtLeast(18.0);
             beside_gateway.row(&name, Unit::BytesPerSecond, "the gateway's check", target)
         } else {
-            Row::without(&name, "-", "the gateway's check", "not asked for (≥ 18 x)")
+            Row::without_ratio(&name, "-", "the gateway's check", "not asked for (≥ 18 x)", None)
         },
     ]
 }

@@ -31,6 +31,8 @@ pub(crate) struct Row {
     beside: String,
     ratio: String,
     target: String,
+    /// Whether the target was met, where there is one.
+    is_met: Option<bool>,
 }
 
 /// The figures of several rounds, each with its counterpart of the same round.
@@ -54,20 +56,17 @@ impl Rounds {
         let ours = median(&self.ours);
         let ratios: Vec<_> = self.ours.iter().zip(&self.beside).map(|(a, b)| a / b).collect();
         let ratio = median(&ratios);
-        let (wanted, is_met) = match target {
+        let (target, is_met) = match target {
             Target::RatioAtMost(most) => {
-                (format!("≤ {}", Figure(most, Unit::Times)), ratio <= most)
+                (format!("≤ {}", Figure(most, Unit::Times)), Some(ratio <= most))
             }
             Target::RatioAtLeast(least) => {
-                (format!("≥ {}", Figure(least, Unit::Times)), ratio >= least)
+                (format!("≥ {}", Figure(least, Unit::Times)), Some(ratio >= least))
             }
-            Target::OursAtMost(most, unit) => (format!("≤ {}", Figure(most, unit)), ours <= most),
-            Target::None => (String::new(), true),
-        };
-        let verdict = match (wanted.is_empty(), is_met) {
-            (true, _) => "",
-            (false, true) => ", met",
-            (false, false) => ", MISSED",
+            Target::OursAtMost(most, unit) => {
+                (format!("≤ {}", Figure(most, unit)), Some(ours <= most))
+            }
+            Target::None => (String::new(), None),
         };
         Row {
             name: name.to_owned(),
@@ -78,16 +77,32 @@ impl Rounds {
             } else {
                 "-".into()
             },
-            target: wanted + verdict,
+            target,
+            is_met,
         }
     }
 }
 
 impl Row {
-    /// A line that says why there is no figure.
-    pub(crate) fn without(name: &str, ours: &str, beside: &str, why: &str) -> Self {
-        let [name, ours, beside, target] = [name, ours, beside, why].map(str::to_owned);
-        Self { name, ours, beside, ratio: "-".to_owned(), target }
+    /// A line without a ratio; where nothing was measured, the target says why.
+    pub(crate) fn without_ratio(
+        name: &str,
+        ours: &str,
+        beside: &str,
+        target: &str,
+        is_met: Option<bool>,
+    ) -> Self {
+        let [name, ours, beside, target] = [name, ours, beside, target].map(str::to_owned);
+        Self { name, ours, beside, ratio: "-".to_owned(), target, is_met }
+    }
+
+    /// The target, and whether it was met where that is to be judged.
+    fn verdict(&self, is_judged: bool) -> String {
+        match self.is_met.filter(|_| is_judged) {
+            None => self.target.clone(),
+            Some(true) => format!("{}, met", self.target),
+            Some(false) => format!("{}, MISSED", self.target),
+        }
     }
 }
 
@@ -141,13 +156,13 @@ impl fmt::Display for Figure {
 }
 
 /// The whole table, each column as wide as it must be.
-pub(crate) fn render(rows: &[Row]) -> String {
-    let head = ["NAME", "OURS", "BESIDE", "RATIO", "TARGET"];
-    let cells: Vec<[&str; 5]> = std::iter::once(head)
-        .chain(
-            rows.iter().map(|r| [&r.name, &r.ours, &r.beside, &r.ratio, &r.target].map(|c| &**c)),
-        )
-        .collect();
+pub(crate) fn render(rows: &[Row], is_judged: bool) -> String {
+    let mut cells = vec![["NAME", "OURS", "BESIDE", "RATIO", "TARGET"].map(str::to_owned)];
+    for row in rows {
+        let [name, ours, beside, ratio] =
+            [&row.name, &row.ours, &row.beside, &row.ratio].map(Clone::clone);
+        cells.push([name, ours, beside, ratio, row.verdict(is_judged)]);
+    }
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap();
     let widths = [0, 1, 2, 3, 4].map(width);
     let mut text = String::new();
