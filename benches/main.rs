@@ -77,12 +77,15 @@ fn main() {
 
     println!("{}", machine());
     println!(
-        "{} sessions in {} folders; medians of {} rounds, both sides in each{}",
-        size.sessions,
-        size.folders,
-        size.rounds,
-        if is_quick { "; QUICK: too small to judge by" } else { "" }
+        "{} sessions in {} folders. Rounds: {}, both sides in each; a figure is their median.",
+        size.sessions, size.folders, size.rounds
     );
+    if is_quick {
+        println!("Small: it shows that everything runs, and is no measure of anything.");
+    }
+    if cfg!(debug_assertions) {
+        println!("Not optimised: use `cargo bench` for figures.");
+    }
     println!("Times, memory: less is better. Bytes per second: more is better.\n");
     print!("{}", table::render(&rows, !is_quick));
 }
