@@ -54,6 +54,36 @@ fn the_demo_tells_its_story_and_leaves_nothing() {
     });
 }
 
+/// A line without what differs from run to run.
+fn plain(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| {
+        let word = word.trim_end_matches(',');
+        let is_number = word.starts_with(|c: char| c.is_ascii_digit());
+        if is_number { "#" } else { word.trim_end_matches('s').trim_end_matches(':') }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let world = World::new();
+    let (mut command, _) = demo(&world, &[]);
+    let told = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let shown = readme
+        .split("```console\n")
+        .find_map(|block| {
+            block.split("```").next().filter(|block| block.starts_with("upstreamd demo"))
+        })
+        .unwrap();
+    // The README leaves lines out; those it shows are printed, in its order.
+    let mut lines = told.lines().map(plain);
+    for line in shown.lines().map(plain) {
+        assert!(lines.any(|printed| printed == line), "not printed: {line}\n{told}");
+    }
+}
+
 #[test]
 fn the_demo_tells_programs_each_step() {
     let world = World::new();
