@@ -1,5 +1,5 @@
 //! Reading a transcript: `upstreamd once` on one that was adopted from its start, as a person would
-//! run it, beside counting newlines.
+//! run it, and the library's loop alone, beside counting newlines.
 
 use crate::data::Rows;
 use crate::gateway::Gateway;
@@ -9,7 +9,12 @@ use crate::table::{Rounds, Row, Target, Unit, number};
 use std::fs::{self, File};
 use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use upstreamd::classify::{CountCommands, Reader, ReaderState, Settings};
+use upstreamd::disk::{Disk as _, RealDisk};
+use upstreamd::ids::HashKey;
+use upstreamd::scan::window::{Rest, Window};
 
 /// Counts newlines from an offset on, by reads of 256 KiB.
 pub(crate) fn newlines(path: &Path, from: u64) -> Duration {
@@ -30,7 +35,34 @@ pub(crate) fn newlines(path: &Path, from: u64) -> Duration {
     took
 }
 
-pub(crate) fn measure(size: &Size, gateway: Option<&Gateway>) -> [Row; 2] {
+/// Reads and judges each row by the library's own loop, without any database.
+fn judge(home: &Home, path: &Path, turns: u64) -> Duration {
+    let mut disk = RealDisk::new(vec![home.path().join(".claude")], Arc::default());
+    disk.refresh();
+    let file = disk.open(path).unwrap();
+    let size = file.stat().unwrap().size;
+    let settings = Settings { commands: CountCommands::Turns, answers: false };
+    let key = HashKey::new([1; 32]);
+    let began = Instant::now();
+    let mut reader = Reader::new(&key, settings, ReaderState::default());
+    let (mut from, mut found) = (0, 0);
+    loop {
+        let window = Window::read(file.as_ref(), from, size, 1 << 20).unwrap();
+        for line in window.lines() {
+            let rows = reader.read_line(&line).rows;
+            found += rows.iter().filter(|row| row.verdict.human).count() as u64;
+        }
+        from = window.to;
+        if window.rest != Rest::More {
+            break;
+        }
+    }
+    let took = began.elapsed();
+    assert_eq!(found, turns, "a fast answer that is wrong");
+    took
+}
+
+pub(crate) fn measure(size: &Size, gateway: Option<&Gateway>) -> [Row; 3] {
     let home = Home::new();
     let path = home.session(0, 0);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -39,6 +71,7 @@ pub(crate) fn measure(size: &Size, gateway: Option<&Gateway>) -> [Row; 2] {
     let bytes = number(rows.write(size.transcript, &mut to).unwrap() as u64);
     to.flush().unwrap();
     let (mut beside_newlines, mut beside_gateway) = (Rounds::default(), Rounds::default());
+    let mut loop_alone = Rounds::default();
     for round in 0..size.rounds {
         let state = home.path().join(format!("state-{round}"));
         let state = state.to_str().unwrap();
@@ -48,7 +81,9 @@ pub(crate) fn measure(size: &Size, gateway: Option<&Gateway>) -> [Row; 2] {
         let ours = bytes / began.elapsed().as_secs_f64();
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["links"][0]["turns"], rows.typed, "a fast answer that is wrong");
-        beside_newlines.add(ours, bytes / newlines(&path, 0).as_secs_f64());
+        let counted = bytes / newlines(&path, 0).as_secs_f64();
+        beside_newlines.add(ours, counted);
+        loop_alone.add(bytes / judge(&home, &path, rows.typed).as_secs_f64(), counted);
         if let Some(gateway) = gateway {
             beside_gateway.add(ours, bytes / gateway.scan(&home, &path).as_secs_f64());
         }
@@ -56,6 +91,7 @@ pub(crate) fn measure(size: &Size, gateway: Option<&Gateway>) -> [Row; 2] {
     let name = format!("`once` over {} MB, start to exit", size.transcript / 1_000_000);
     let again = "  the same beside the gateway";
     let target = Target::RatioAtLeast(0.45);
+    let alone = "  its rows read and judged, no database";
     [
         beside_newlines.row(&name, Unit::BytesPerSecond, "counting newlines", target),
         if gateway.is_some() {
@@ -65,5 +101,6 @@ pub(crate) fn measure(size: &Size, gateway: Option<&Gateway>) -> [Row; 2] {
             let beside = "its check of the file";
             Row::without_ratio(again, "-", beside, "not asked for (≥ 18 x)", None)
         },
+        loop_alone.row(alone, Unit::BytesPerSecond, "counting newlines", target),
     ]
 }
