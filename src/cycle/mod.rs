@@ -114,16 +114,17 @@ impl<'a> Cycle<'a> {
         Ok(report)
     }
 
-    /// One pass over a link's source; `None` where there is no such link.
+    /// One pass over a link's source; `None` where there is no such link. Whoever calls has seen to
+    /// it that no intent is open (`tidy`).
     pub fn look(&mut self, id: &LinkId) -> Result<Option<LinkReport>> {
-        self.finish_open_intents()?;
         let Some(link) = self.log.link(id)? else { return Ok(None) };
         let mut report = LinkReport::new(link.clone());
         self.pass_link(&link, &mut report)?;
         Ok(Some(report))
     }
 
-    /// Forgets what is left of links that are no more.
+    /// Finishes what an earlier life, or one that failed, began, and forgets what is left of links
+    /// that are no more.
     pub fn tidy(&mut self) -> Result<()> {
         self.finish_open_intents()?;
         self.forget_old_links()

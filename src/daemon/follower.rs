@@ -141,7 +141,7 @@ impl Follower {
             if let Some(newcomers) = &mut self.newcomers
                 && let Some(session) = self.engine.disk().session_at(path)
             {
-                newcomers.add(session);
+                newcomers.add(session, self.engine.disk());
             }
             return Ok(());
         }
@@ -230,6 +230,10 @@ impl Follower {
         if self.shared.is_stopped() {
             return Ok(());
         }
+        if self.version.is_none() {
+            // What was given up may have left an intent open.
+            self.read_links()?;
+        }
         let is_of_cycle = self.cycle.as_mut().is_some_and(|cycle| cycle.left.remove(&id));
         let Some(report) = self.engine.look(&id)? else {
             return self.read_links_again();
@@ -289,13 +293,13 @@ impl Follower {
             self.table.unsettle();
         }
         self.last = last;
-        self.version = Some(version);
         self.engine.tidy()?;
         let mut filling = self.table.begin_fill();
         self.engine.log().each_link(self.engine.followed(), |link| filling.take(&link))?;
         for id in filling.new {
             self.enqueue(id);
         }
+        self.version = Some(version);
         self.watch_folders();
         Ok(())
     }

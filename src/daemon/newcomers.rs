@@ -57,7 +57,7 @@ impl Newcomers {
             disk.sessions_in(folder, &mut found);
             for session in found.files {
                 if !is_followed(&session.path) {
-                    self.add(session);
+                    self.add(session, disk);
                 }
             }
             if now.ms_since(*changed) > FRESH_MS && !found.incomplete {
@@ -68,11 +68,12 @@ impl Newcomers {
     }
 
     /// Takes a file that just showed itself.
-    pub(super) fn add(&mut self, session: SessionFile) {
+    pub(super) fn add(&mut self, session: SessionFile, disk: &RealDisk) {
         if !self.known.insert(session.path.clone()) {
             return;
         }
-        let from_start = session.born.is_some_and(|born| born.plus_ms(COARSE_MS) >= self.started);
+        let born = disk.born(&session.path);
+        let from_start = born.is_some_and(|born| born.plus_ms(COARSE_MS) >= self.started);
         let newcomer = Newcomer { session, from_start };
         // Who is new has somebody at the keyboard; the old ones can wait.
         if from_start {

@@ -4,6 +4,7 @@ use super::patience::Patience;
 use super::{RealDisk, SessionFile, Sessions};
 use crate::ids::{ThreadId, Timestamp};
 use std::collections::BTreeMap;
+use std::fs::FileType;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ impl RealDisk {
                 found.stores.extend(self.real(root));
                 continue;
             };
-            for project in self.folder(&store, &mut Sessions::default()) {
+            for (project, _) in self.folder(&store, &mut Sessions::default()) {
                 let Some(real) = self.real(&project) else { continue };
                 let meta = self.patience.during(&real, || fs_err::metadata(&real).ok()).flatten();
                 let changed = meta.filter(std::fs::Metadata::is_dir).map(|meta| meta.modified());
@@ -42,51 +43,57 @@ impl RealDisk {
     /// The session of a file that lies in a project's folder.
     #[must_use]
     pub fn session_at(&self, path: &Path) -> Option<SessionFile> {
-        let session = self.session(path)?;
-        let store = session.path.parent()?.parent()?;
+        let path = self.real(path)?;
+        let is_file = || fs_err::metadata(&path).is_ok_and(|meta| meta.is_file());
+        let store = path.parent()?.parent()?;
         let is_store =
             |root: &PathBuf| self.real(&root.join("projects")).is_some_and(|known| known == store);
-        self.roots.iter().any(is_store).then_some(session)
+        let is_meant = self.patience.during(&path, is_file)? && self.roots.iter().any(is_store);
+        session(path.clone()).filter(|_| is_meant)
+    }
+
+    /// When a file was made, where its file system tells.
+    #[must_use]
+    pub fn born(&self, path: &Path) -> Option<Timestamp> {
+        let meta = self.patience.during(path, || fs_err::metadata(path).ok()).flatten()?;
+        meta.created().ok().map(Timestamp::from)
     }
 
     /// The session files of one project: sub-agent files and helper files are none.
     pub fn sessions_in(&self, project: &Path, found: &mut Sessions) {
-        for path in self.folder(project, found) {
-            if path.extension().is_some_and(|end| end == "jsonl") {
-                found.files.extend(self.session(&path));
+        let Some(project) = self.real(project) else { return };
+        for (path, kind) in self.folder(&project, found) {
+            if path.extension().is_none_or(|end| end != "jsonl") {
+                continue;
             }
+            // A session is named after its real path, so that a link beside it is no second one.
+            let real = if kind.is_symlink() { self.real(&path) } else { Some(path) };
+            let is_file = |path: &PathBuf| {
+                let follow = || fs_err::metadata(path).is_ok_and(|meta| meta.is_file());
+                kind.is_file()
+                    || (kind.is_symlink() && self.patience.during(path, follow) == Some(true))
+            };
+            found.files.extend(real.filter(is_file).and_then(session));
         }
     }
 
     /// The session files of a `projects` folder.
     pub(super) fn sessions_below(&self, projects: &Path, found: &mut Sessions) {
-        for project in self.folder(projects, found) {
+        for (project, _) in self.folder(projects, found) {
             self.sessions_in(&project, found);
         }
     }
 
-    /// The session of a file, named after its real path, so that a link beside it is no second one.
-    fn session(&self, path: &Path) -> Option<SessionFile> {
-        let path = self.real(path)?;
-        let meta = self.patience.during(&path, || fs_err::metadata(&path).ok()).flatten()?;
-        if path.extension().is_none_or(|end| end != "jsonl") || !meta.is_file() {
-            return None;
-        }
-        let stem = path.file_stem()?.to_str()?;
-        if stem.starts_with("agent-") {
-            return None;
-        }
-        let thread_id = ThreadId::new(stem);
-        Some(SessionFile { path, thread_id, born: meta.created().ok().map(Timestamp::from) })
-    }
-
     /// What is in a folder. What is no folder has nothing in it; what cannot be listed may have.
-    fn folder(&self, path: &Path, found: &mut Sessions) -> Vec<PathBuf> {
-        let list = || -> io::Result<Vec<PathBuf>> {
-            fs_err::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    fn folder(&self, path: &Path, found: &mut Sessions) -> Vec<(PathBuf, FileType)> {
+        let list = || -> io::Result<Vec<(PathBuf, FileType)>> {
+            let entries = fs_err::read_dir(path)?;
+            entries
+                .map(|entry| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))))
+                .collect()
         };
         match self.patience.during(path, list) {
-            Some(Ok(paths)) => paths,
+            Some(Ok(entries)) => entries,
             Some(Err(error)) => {
                 let kind = error.kind();
                 found.incomplete |=
@@ -103,6 +110,16 @@ impl RealDisk {
     fn real(&self, path: &Path) -> Option<PathBuf> {
         real(&self.patience, path)
     }
+}
+
+/// The session of a real file, unless it is a helper's.
+fn session(path: PathBuf) -> Option<SessionFile> {
+    let stem = path.file_stem()?.to_str()?;
+    if path.extension()? != "jsonl" || stem.starts_with("agent-") {
+        return None;
+    }
+    let thread_id = ThreadId::new(stem);
+    Some(SessionFile { path, thread_id })
 }
 
 /// The real path, if there is one and its disk answers.

@@ -109,7 +109,7 @@ impl Disk for MemoryDisk {
         let files = state
             .files
             .keys()
-            .map(|path| SessionFile { path: path.clone(), thread_id: thread(path), born: None })
+            .map(|path| SessionFile { path: path.clone(), thread_id: thread(path) })
             .collect();
         Sessions { files, incomplete: state.incomplete }
     }

@@ -85,8 +85,6 @@ pub struct SessionFile {
     pub path: PathBuf,
     /// The session id, from the file's name.
     pub thread_id: ThreadId,
-    /// When it was made, where the file system tells.
-    pub born: Option<Timestamp>,
 }
 
 /// The store that should hold a file.
