@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 use std::time::Instant;
 use upstreamd::classify::{CountCommands, Settings};
-use upstreamd::cycle::Rules;
+use upstreamd::cycle::{AdoptFrom, Rules};
 use upstreamd::disk::{Disk as _, Patience, RealDisk};
 use upstreamd::echo::Mode;
 use upstreamd::engine::{Engine, Plan};
@@ -50,7 +50,7 @@ fn engine(home: &Home) -> (Engine, LinkId) {
     })
     .unwrap();
     engine.refresh().unwrap();
-    let link = engine.adopt(&session, &AgentId::new("main"), false).unwrap().unwrap();
+    let link = engine.adopt(&session, &AgentId::new("main"), AdoptFrom::End).unwrap().unwrap();
     engine.cycle().unwrap();
     (engine, link.id)
 }

@@ -5,10 +5,12 @@
 //! (`cycle`).
 
 use crate::clock::{Clock, SystemClock};
-use crate::cycle::{Adoption, Cycle, CycleReport, LinkReport, ReadingAgain, Rules, Sighting};
+use crate::cycle::{
+    AdoptFrom, Adoption, Cycle, CycleReport, LinkReport, ReadingAgain, Rules, Sighting,
+};
 use crate::disk::{Patience, RealDisk, SessionFile};
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, HashKey};
+use crate::ids::{AgentId, HashKey, Timestamp};
 use crate::journal::Journal;
 use crate::link::{Link, LinkId};
 use crate::lock::Lock;
@@ -174,7 +176,7 @@ impl Engine {
         &mut self,
         session: &SessionFile,
         agent: &AgentId,
-        from_start: bool,
+        from: AdoptFrom,
     ) -> Result<Option<Link>> {
         self.check_files()?;
         let sighting = Sighting {
@@ -183,10 +185,11 @@ impl Engine {
             scan_window: self.rules.scan_window,
             seen: self.log.last_sequence_ever()?,
             now: SystemClock.now(),
+            born: None,
         };
         let adopted =
             Adoption { log: &mut self.log, journal: &mut self.journal, disk: &self.disk, sighting }
-                .adopt(session, agent, from_start)?;
+                .adopt(session, agent, from)?;
         self.log.link(&adopted.link.id)
     }
 
@@ -205,6 +208,12 @@ impl Engine {
     #[must_use]
     pub const fn catches_up_at_once(&self) -> bool {
         self.rules.at_once
+    }
+
+    /// Notes that sessions are adopted by themselves at this time; gives when that was last so,
+    /// before.
+    pub fn note_adopting(&mut self) -> Result<Option<Timestamp>> {
+        self.journal.note_adopting(SystemClock.now())
     }
 
     /// Writes down for the commands what is left alone.

@@ -5,7 +5,7 @@ use super::progress::{Progress, Unit};
 use super::run::classify_settings;
 use super::table::sanitise;
 use crate::clock::{Clock as _, SystemClock};
-use crate::cycle::{AdoptedLink, Adoption, Sighting};
+use crate::cycle::{AdoptFrom, AdoptedLink, Adoption, Sighting};
 use crate::disk::{Disk as _, SessionFile};
 use crate::error::{Error, Result};
 use crate::ids::AgentId;
@@ -62,12 +62,17 @@ pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
         scan_window: context.loaded.settings.scan_window,
         seen: log.last_sequence_ever()?,
         now: SystemClock.now(),
+        born: None,
     };
     let mut adoption = Adoption { log: &mut log, journal: &mut journal, disk: &disk, sighting };
+    let from = match args.from {
+        From::End => AdoptFrom::End,
+        From::Start => AdoptFrom::Start,
+    };
     let mut adopted = Vec::new();
     let mut progress = Progress::of(sessions.len() as u64, Unit::Sessions, &context.out);
     for session in &sessions {
-        match adoption.adopt(session, &agent, args.from == From::Start) {
+        match adoption.adopt(session, &agent, from) {
             Ok(done) => adopted.push(done),
             // Nobody named it: the others are still meant.
             Err(Error::Failed(reason)) if args.all => {

@@ -3,7 +3,7 @@
 use super::first_sight::Sighting;
 use crate::disk::{Disk, SessionFile};
 use crate::error::{Error, Result};
-use crate::ids::AgentId;
+use crate::ids::{AgentId, Timestamp};
 use crate::journal::Journal;
 use crate::link::adopt::{link, open};
 use crate::link::{LinkId, NewLink};
@@ -21,6 +21,17 @@ pub struct Adoption<'a> {
     pub sighting: Sighting<'a>,
 }
 
+/// From where a session is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    /// The end of its last whole row.
+    End,
+    /// Its first row.
+    Start,
+    /// Its first row; it was born then, before our eyes, and rows older than that are copies.
+    Birth(Timestamp),
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub struct AdoptedLink {
@@ -31,20 +42,22 @@ pub struct AdoptedLink {
 }
 
 impl Adoption<'_> {
-    /// Adopts a session at its end, or at its start; one that is adopted already stays as it is.
+    /// Adopts a session; one that is adopted already stays as it is.
     pub fn adopt(
         &mut self,
         session: &SessionFile,
         agent: &AgentId,
-        from_start: bool,
+        from: From,
     ) -> Result<AdoptedLink> {
-        let link = link(self.disk, session, agent, from_start)?;
+        let link = link(self.disk, session, agent, from != From::End)?;
         match self.log.link(&link.id)? {
             None => {
                 let file = open(self.disk, session)?;
                 // First what the file holds now, then the link: so nobody follows it without.
                 let made = link.made_at(self.sighting.now);
-                self.sighting.take(self.journal, &made, file.as_ref())?;
+                let born = if let From::Birth(born) = from { Some(born) } else { None };
+                let sighting = Sighting { born, ..self.sighting };
+                sighting.take(self.journal, &made, file.as_ref())?;
             }
             Some(old) => {
                 if let Some(path) = old.path().filter(|path| *path != session.path) {

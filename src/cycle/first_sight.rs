@@ -41,6 +41,8 @@ pub struct Sighting<'a> {
     pub seen: Sequence,
     /// The time.
     pub now: Timestamp,
+    /// When the file was born, where that was before our eyes.
+    pub born: Option<Timestamp>,
 }
 
 impl Sighting<'_> {
@@ -81,6 +83,10 @@ impl Sighting<'_> {
             cursor.floor = past.floor.or(untimed.map(|at| at.plus_ms(-FLOOR_MARGIN_MS)));
             cursor.mark = Some(probe::mark(file, cursor.position, self.key)?);
             cursor.settled = Some(stat).filter(|stat| stat.size == cursor.position);
+        }
+        if let Some(born) = self.born.filter(|_| marker == 0) {
+            cursor.floor = Some(born.plus_ms(-FLOOR_MARGIN_MS));
+            cursor.newborn = true;
         }
         cursor.reader = past.reader;
         cursor.last_uuid = past.last_uuid;

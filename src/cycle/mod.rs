@@ -26,7 +26,7 @@ use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Observer};
 use crate::record::{LinkFilter, SignalLog};
-pub use adoption::{AdoptedLink, Adoption, unlink};
+pub use adoption::{AdoptedLink, Adoption, From as AdoptFrom, unlink};
 pub use again::ReadingAgain;
 pub use first_sight::Sighting;
 pub use report::{CycleReport, LinkReport, Outcome};
@@ -162,6 +162,7 @@ impl<'a> Cycle<'a> {
             classify: self.rules.classify,
             scan_window: self.rules.scan_window,
             now: self.clock.now(),
+            born: None,
         })
     }
 

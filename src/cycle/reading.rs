@@ -221,7 +221,9 @@ impl Cycle<'_> {
         stat: &FileStat,
     ) -> Result<Sift> {
         let own_texts = self.journal.recent(&link.id.session_key, self.rules.own_texts)?;
-        let history = cursor.reading_again.map(|until| History { until, floor: cursor.floor });
+        let until = if cursor.newborn { Some(u64::MAX) } else { cursor.reading_again };
+        let history =
+            until.map(|until| History { until, floor: cursor.floor, is_of_others: cursor.newborn });
         let echoes = Echoes::new(self.rules.echo, own_texts);
         Ok(Sift::new(source.link, echoes, stat.modified, history))
     }

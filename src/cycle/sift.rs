@@ -30,6 +30,8 @@ pub(super) struct History {
     pub(super) until: u64,
     /// Of these, rows older than this were there before we followed the file.
     pub(super) floor: Option<Timestamp>,
+    /// Whether rows that another session had are history too: a fork copies them.
+    pub(super) is_of_others: bool,
 }
 
 /// A row that counts by our rule or by the gateway's.
@@ -147,11 +149,14 @@ impl Sift {
             return Ok(false);
         }
         let at = row.at.unwrap_or(self.file_time);
-        let is_history = self.history.is_some_and(|history| {
+        let is_old = self.history.is_some_and(|history| {
             let time = row.at.or(self.last_at);
             line.start < history.until
                 && history.floor.zip(time).is_some_and(|(floor, time)| time < floor)
         });
+        let may_be_of_others = self.history.is_some_and(|history| history.is_of_others);
+        let is_history =
+            is_old || (may_be_of_others && journal.knows_elsewhere(self.link, row.identity)?);
         let echo = row.human && !is_history && self.echoes.excuses(row.evidence, row.text, at);
         if echo {
             report.echoes += 1;

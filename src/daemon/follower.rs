@@ -12,9 +12,10 @@ use super::worker::Shared;
 use super::{Done, Setup};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Adopt;
+use crate::cycle::AdoptFrom;
 use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, Sequence};
+use crate::ids::{AgentId, Sequence, Timestamp};
 use crate::link::LinkId;
 use crate::link::adopt::{DEFAULT_AGENT, session_key};
 use crate::observe::Fact;
@@ -22,11 +23,13 @@ use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::time::Instant;
-use tracing::warn;
 
 /// Windows recorded until the write-ahead logs are worth a checkpoint: it waits for the disk, and
 /// would keep somebody's turn waiting for it.
 const CHECKPOINT_AFTER: usize = 200;
+
+/// Listings of the folders in a row, while each shows new ones; the next event goes on.
+const MOST_LISTINGS: usize = 8;
 
 /// Follows the links of an engine.
 #[derive(Debug)]
@@ -60,8 +63,13 @@ struct Under {
 
 impl Follower {
     /// Reads the links and watches their folders; what has come since they were read last waits to
-    /// be passed.
-    pub(super) fn new(engine: Engine, setup: &Setup, shared: Arc<Shared>) -> Result<(Self, Wakes)> {
+    /// be passed. `since` is when we began to adopt sessions by themselves.
+    pub(super) fn new(
+        engine: Engine,
+        setup: &Setup,
+        since: Timestamp,
+        shared: Arc<Shared>,
+    ) -> Result<(Self, Wakes)> {
         let (watching, wakes) = Watching::new(setup.watch, engine.signal_log(), engine.observer());
         let mut follower = Self {
             engine,
@@ -78,7 +86,9 @@ impl Follower {
         };
         follower.engine.note_parked()?;
         follower.engine.refresh()?;
-        follower.adopt_by_itself(setup.adopt);
+        if setup.adopt == Adopt::Auto {
+            follower.newcomers = Some(Newcomers::new(since));
+        }
         follower.read_links()?;
         follower.recall()?;
         Ok((follower, wakes))
@@ -90,21 +100,23 @@ impl Follower {
         let (watching, wakes) =
             Watching::new(setup.watch, self.engine.signal_log(), self.engine.observer());
         self.watching = watching;
-        self.adopt_by_itself(setup.adopt);
+        match (setup.adopt, &mut self.newcomers) {
+            (Adopt::Off, newcomers) => *newcomers = None,
+            (Adopt::Auto, Some(newcomers)) => newcomers.unlist(),
+            (Adopt::Auto, newcomers) => *newcomers = Some(Newcomers::new(SystemClock.now())),
+        }
         self.table.unsettle();
         self.read_links_again()?;
         Ok(wakes)
-    }
-
-    fn adopt_by_itself(&mut self, adopt: Adopt) {
-        let started = SystemClock.now();
-        self.newcomers = (adopt == Adopt::Auto).then(|| Newcomers::new(started));
     }
 
     /// Begins a cycle: all links that may have something new are to be passed.
     pub(super) fn begin_cycle(&mut self) -> Result<()> {
         let began = Instant::now();
         self.engine.refresh()?;
+        if self.newcomers.is_some() {
+            self.engine.note_adopting()?;
+        }
         self.read_links()?;
         self.watch_folders();
         let left: HashSet<Arc<LinkId>> =
@@ -121,6 +133,8 @@ impl Follower {
         match change {
             Change::Unknown => {
                 self.engine.observer().observe(&Fact::EventsLost);
+                self.engine.refresh()?;
+                self.watching.forget(Path::new("/"));
                 self.read_links_again()?;
                 for id in self.table.unsettled(self.engine.disk(), |_| true) {
                     self.enqueue(id);
@@ -148,7 +162,9 @@ impl Follower {
         if path.extension().is_some_and(|end| end == "sqlite-wal") {
             return self.read_links();
         }
-        // A folder came, or another in its place.
+        // A folder came or went, or another took its place.
+        self.engine.refresh()?;
+        self.watching.forget(path);
         self.watch_folders();
         for id in self.table.unsettled(self.engine.disk(), |file| file.starts_with(path)) {
             self.enqueue(id);
@@ -158,6 +174,7 @@ impl Follower {
 
     /// Looks at the folders that cannot be watched.
     pub(super) fn poll(&mut self) -> Result<()> {
+        self.engine.refresh()?;
         self.read_links()?;
         self.watch_folders();
         let watching = &self.watching;
@@ -190,10 +207,12 @@ impl Follower {
 
     /// Does the next bit of what waits; gives the cycle that it ended.
     pub(super) fn step(&mut self) -> Result<Option<Done>> {
+        // Both, in turns: a source that is far behind is in the queue for long.
         if let Some(id) = self.queue.pop_front() {
             self.queued.remove(&id);
             self.pass(id)?;
-        } else if let Some(newcomer) = self.newcomers.as_mut().and_then(Newcomers::next) {
+        }
+        if let Some(newcomer) = self.newcomers.as_mut().and_then(Newcomers::next) {
             self.adopt(&newcomer)?;
         }
         let Some(cycle) = self.cycle.take_if(|cycle| cycle.left.is_empty()) else {
@@ -261,7 +280,10 @@ impl Follower {
         if is_followed || self.engine.is_buried(&id)? {
             return Ok(());
         }
-        match self.engine.adopt(session, &agent, newcomer.from_start) {
+        // Who comes back is no newborn: its turns were counted before it went.
+        let is_known = self.engine.log().state_version(&id.session_key, &agent)? > Sequence(0);
+        let from = if is_known { AdoptFrom::End } else { newcomer.from };
+        match self.engine.adopt(session, &agent, from) {
             Ok(link) => {
                 if let Some(link) = link {
                     self.table.add(&link);
@@ -269,12 +291,13 @@ impl Follower {
                 self.pass(Arc::new(id))
             }
             // What is wrong with one file is no matter of the others.
-            Err(Error::Failed(reason) | Error::Usage(reason)) => {
-                warn!(reason, "A session is not followed.");
-                Ok(())
-            }
-            Err(Error::Io(error)) => {
-                warn!(%error, "A session is not followed.");
+            Err(error @ (Error::Failed(_) | Error::Usage(_) | Error::Io(_))) => {
+                let reason = error.to_string();
+                let path = &session.path;
+                self.engine.observer().observe(&Fact::NotFollowed { path, reason: &reason });
+                if let Some(newcomers) = &mut self.newcomers {
+                    newcomers.try_again(session);
+                }
                 Ok(())
             }
             Err(error) => Err(error),
@@ -335,12 +358,22 @@ impl Follower {
 
     /// Watches every folder that holds a followed file or may come to hold one.
     fn watch_folders(&mut self) {
-        let mut folders = self.table.folders();
-        if let Some(newcomers) = &mut self.newcomers {
-            let table = &self.table;
-            let is_followed = |path: &Path| table.follows(path);
-            folders.extend(newcomers.look(self.engine.disk(), SystemClock.now(), is_followed));
+        let of_links = self.table.folders();
+        let (disk, observer) = (self.engine.disk(), self.engine.observer());
+        let Some(newcomers) = &mut self.newcomers else {
+            self.watching.set(&of_links, observer);
+            return;
+        };
+        // Watched first, then listed: what comes in between is told by an event.
+        let mut projects = disk.projects();
+        for _ in 0..MOST_LISTINGS {
+            let folders = of_links.iter().chain(&projects.stores).chain(projects.folders.keys());
+            if !self.watching.set(&folders.cloned().collect(), observer) {
+                break;
+            }
+            projects = disk.projects();
         }
-        self.watching.set(&folders, self.engine.observer());
+        let table = &self.table;
+        newcomers.list(&projects, disk, SystemClock.now(), |path| table.follows(path));
     }
 }

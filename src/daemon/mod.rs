@@ -13,9 +13,11 @@ mod table;
 mod watching;
 mod worker;
 
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adopt, Watch};
 use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
+use crate::ids::Timestamp;
 use hung::Hung;
 use sd_notify::NotifyState;
 pub use signals::Signal;
@@ -34,6 +36,8 @@ const STANDBY_EVERY: Duration = Duration::from_millis(500);
 /// How often events and cursors that are too old are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
+/// How long nobody may have looked for new sessions, for what was born meanwhile to be new still.
+const SHORT_STOP_MS: i64 = 3_600_000;
 /// How often a folder is looked at whose watch failed.
 const POLL_EVERY: Duration = Duration::from_secs(2);
 
@@ -117,7 +121,7 @@ async fn wait_for_engine(
 
 /// The loop itself.
 async fn serve(
-    engine: Engine,
+    mut engine: Engine,
     mut plan: Plan,
     mut setup: Setup,
     mut signals: mpsc::Receiver<Signal>,
@@ -126,7 +130,8 @@ async fn serve(
     let started = Instant::now();
     info!(version = env!("CARGO_PKG_VERSION"), signal_log = %engine.signal_log().display(), "Started.");
     let lock = engine.lock();
-    let mut worker = Worker::spawn(engine, setup)?;
+    let mut since = since(&mut engine, &setup)?;
+    let mut worker = Worker::spawn(engine, setup, since)?;
     let mut ready = false;
     let mut status = String::from("first pass");
     let mut cycles = Cycles::new(&setup, started);
@@ -145,6 +150,9 @@ async fn serve(
                 Some(Signal::Reload) => match reload() {
                     Ok((new, new_plan)) => {
                         if worker.ask(Job::Change(new, Box::new(new_plan.clone()))) {
+                            if setup.adopt != new.adopt {
+                                since = SystemClock.now();
+                            }
                             (setup, plan) = (new, new_plan);
                             looks = self::looks(&setup);
                             cycles = Cycles::new(&setup, started);
@@ -194,7 +202,7 @@ async fn serve(
                     error!(path = %path.display(), "The disk does not answer; going on without it until it does.");
                     let patience = Arc::new(worker.patience().of_successor());
                     let engine = Engine::open_again(plan.clone(), Arc::clone(lock), patience)?;
-                    let successor = Worker::spawn(engine, setup)?;
+                    let successor = Worker::spawn(engine, setup, since)?;
                     hung.add(std::mem::replace(&mut worker, successor).abandon(), path);
                     worker.ask(Job::Cycle);
                 }
@@ -216,6 +224,16 @@ async fn serve(
     }
     info!("Stopped.");
     Ok(())
+}
+
+/// Since when sessions are adopted by themselves: a short stop, such as for a new version, is none.
+fn since(engine: &mut Engine, setup: &Setup) -> Result<Timestamp> {
+    let now = SystemClock.now();
+    if setup.adopt == Adopt::Off {
+        return Ok(now);
+    }
+    let before = engine.note_adopting()?;
+    Ok(before.filter(|at| (0..=SHORT_STOP_MS).contains(&now.ms_since(*at))).unwrap_or(now))
 }
 
 /// The counted cycles: 15 s and then every 60 s from the start, by default.

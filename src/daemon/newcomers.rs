@@ -1,12 +1,14 @@
 //! Automatic following: which session files nobody has adopted yet.
 //!
-//! Answers: which files are to be adopted, and from where. Always holds: a file that was born after
-//! our start is followed from its first byte, an older one from its end. Deliberately elsewhere: the
-//! adoption itself (`cycle`), the list of files (`disk`).
+//! Answers: which files are to be adopted, and from where. Always holds: a file that was born since
+//! sessions are adopted by themselves is followed from its first byte, an older one from its end; who
+//! is new comes first. Deliberately elsewhere: the adoption itself (`cycle`), the list of files
+//! (`disk`).
 
-use crate::disk::{RealDisk, SessionFile, Sessions};
+use crate::cycle::AdoptFrom;
+use crate::disk::{Projects, RealDisk, SessionFile, Sessions};
 use crate::ids::Timestamp;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 /// File systems stamp a birth with a coarser clock than ours.
@@ -18,7 +20,8 @@ const FRESH_MS: i64 = 2_000;
 /// The files that nobody has adopted yet.
 #[derive(Debug)]
 pub(super) struct Newcomers {
-    started: Timestamp,
+    /// Since when sessions are adopted by themselves.
+    since: Timestamp,
     /// The project folders that were listed, each as it had last changed then.
     listed: HashMap<PathBuf, Timestamp>,
     waiting: VecDeque<Newcomer>,
@@ -30,24 +33,23 @@ pub(super) struct Newcomers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Newcomer {
     pub(super) session: SessionFile,
-    /// Whether from its first byte.
-    pub(super) from_start: bool,
+    pub(super) from: AdoptFrom,
 }
 
 impl Newcomers {
-    pub(super) fn new(started: Timestamp) -> Self {
-        Self { started, listed: HashMap::new(), waiting: VecDeque::new(), known: HashSet::new() }
+    pub(super) fn new(since: Timestamp) -> Self {
+        Self { since, listed: HashMap::new(), waiting: VecDeque::new(), known: HashSet::new() }
     }
 
     /// Lists the project folders that changed since they were listed last, and keeps the files that
-    /// are not followed. Gives the folders to be watched.
-    pub(super) fn look(
+    /// are not followed.
+    pub(super) fn list(
         &mut self,
+        projects: &Projects,
         disk: &RealDisk,
         now: Timestamp,
         is_followed: impl Fn(&Path) -> bool,
-    ) -> BTreeSet<PathBuf> {
-        let projects = disk.projects();
+    ) {
         self.listed.retain(|folder, _| projects.folders.contains_key(folder));
         for (folder, changed) in &projects.folders {
             if self.listed.get(folder) == Some(changed) {
@@ -64,7 +66,6 @@ impl Newcomers {
                 self.listed.insert(folder.clone(), *changed);
             }
         }
-        projects.stores.into_iter().chain(projects.folders.into_keys()).collect()
     }
 
     /// Takes a file that just showed itself.
@@ -73,13 +74,12 @@ impl Newcomers {
             return;
         }
         let born = disk.born(&session.path);
-        let from_start = born.is_some_and(|born| born.plus_ms(COARSE_MS) >= self.started);
-        let newcomer = Newcomer { session, from_start };
-        // Who is new has somebody at the keyboard; the old ones can wait.
-        if from_start {
-            self.waiting.push_front(newcomer);
-        } else {
-            self.waiting.push_back(newcomer);
+        match born.filter(|born| born.plus_ms(COARSE_MS) >= self.since) {
+            // Somebody is at its keyboard.
+            Some(born) => {
+                self.waiting.push_front(Newcomer { session, from: AdoptFrom::Birth(born) });
+            }
+            None => self.waiting.push_back(Newcomer { session, from: AdoptFrom::End }),
         }
     }
 
@@ -88,6 +88,18 @@ impl Newcomers {
         let next = self.waiting.pop_front()?;
         self.known.remove(&next.session.path);
         Some(next)
+    }
+
+    /// Has a file's folder listed again: it could not be adopted now.
+    pub(super) fn try_again(&mut self, session: &SessionFile) {
+        if let Some(folder) = session.path.parent() {
+            self.listed.remove(folder);
+        }
+    }
+
+    /// Has all folders listed again.
+    pub(super) fn unlist(&mut self) {
+        self.listed.clear();
     }
 
     /// Whether none waits.

@@ -103,39 +103,53 @@ impl Watching {
         (watching, Wakes { paths, lost, _open: send })
     }
 
-    /// Watches these folders from now on, and no others.
-    pub(super) fn set(&mut self, wanted: &BTreeSet<PathBuf>, observer: &dyn Observer) {
+    /// Watches these folders from now on, and no others; says whether any of them was not watched.
+    pub(super) fn set(&mut self, wanted: &BTreeSet<PathBuf>, observer: &dyn Observer) -> bool {
         let gone: Vec<PathBuf> =
             self.watched.keys().filter(|folder| !wanted.contains(*folder)).cloned().collect();
         for folder in gone {
             self.unwatch(&folder);
         }
         self.polled.retain(|folder| wanted.contains(folder));
+        let mut is_new = false;
         for folder in wanted {
-            self.watch(folder, observer);
+            is_new |= self.watch(folder, observer);
+        }
+        is_new
+    }
+
+    /// Forgets the watches of a folder and of what is below it: they ended with it, though another
+    /// of the same number may stand in its place.
+    pub(super) fn forget(&mut self, folder: &Path) {
+        let below: Vec<PathBuf> =
+            self.watched.keys().filter(|watched| watched.starts_with(folder)).cloned().collect();
+        for folder in below {
+            self.unwatch(&folder);
         }
     }
 
-    fn watch(&mut self, folder: &Path, observer: &dyn Observer) {
+    /// Watches a folder; says whether that is new.
+    fn watch(&mut self, folder: &Path, observer: &dyn Observer) -> bool {
         let Ok(meta) = fs_err::metadata(folder) else {
             self.unwatch(folder);
-            return;
+            return false;
         };
         let number = (meta.dev(), meta.ino());
         if self.watched.get(folder) == Some(&number) {
-            return;
+            return false;
         }
         self.unwatch(folder);
         let Some(watcher) = &mut self.watcher else {
             if self.mode != Watch::Native {
                 self.polled.insert(folder.to_owned());
             }
-            return;
+            return false;
         };
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Ok(()) => {
                 self.watched.insert(folder.to_owned(), number);
                 self.polled.remove(folder);
+                return true;
             }
             // It went just now; it is asked for again with the next cycle.
             Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => {}
@@ -146,6 +160,7 @@ impl Watching {
                 }
             }
         }
+        false
     }
 
     fn unwatch(&mut self, folder: &Path) {

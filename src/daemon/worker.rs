@@ -6,6 +6,7 @@ use super::{Done, Setup};
 use crate::disk::Patience;
 use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
+use crate::ids::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -72,7 +73,7 @@ impl Shared {
 const JOBS: usize = 16;
 
 impl Worker {
-    pub(super) fn spawn(engine: Engine, setup: Setup) -> Result<Self> {
+    pub(super) fn spawn(engine: Engine, setup: Setup, since: Timestamp) -> Result<Self> {
         let (jobs, to_do) = mpsc::channel::<Job>(JOBS);
         let (done, outcomes) = mpsc::channel(JOBS);
         let shared = Arc::new(Shared { works: AtomicBool::new(true), ..Shared::default() });
@@ -80,13 +81,14 @@ impl Worker {
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let patience = engine.patience();
         let thread = std::thread::Builder::new().name("work".to_owned()).spawn(move || {
-            let (follower, wakes) = match Follower::new(engine, &setup, Arc::clone(&of_thread)) {
-                Ok(made) => made,
-                Err(error) => {
-                    drop(done.blocking_send(Outcome::Failed(error)));
-                    return;
-                }
-            };
+            let (follower, wakes) =
+                match Follower::new(engine, &setup, since, Arc::clone(&of_thread)) {
+                    Ok(made) => made,
+                    Err(error) => {
+                        drop(done.blocking_send(Outcome::Failed(error)));
+                        return;
+                    }
+                };
             let thread = Thread {
                 follower,
                 wakes,

@@ -33,6 +33,10 @@ pub struct SourceCursor {
     /// The time of the last row before the link's marker when we first saw it, less a minute; `None`
     /// if the source is followed from its start.
     pub floor: Option<Timestamp>,
+    /// Whether it is followed from its first byte since it was born before our eyes: then rows older
+    /// than the floor, wherever they stand, are copies of another session's.
+    #[serde(default)]
+    pub newborn: bool,
     /// Events of this source up to this sequence are accounted for.
     pub seen: Sequence,
     /// What the classifier carries from row to row.
@@ -62,6 +66,7 @@ impl SourceCursor {
             reading_again: None,
             row: None,
             floor: None,
+            newborn: false,
             history_end: 0,
             last_event: Sequence::default(),
             seen: Sequence::default(),

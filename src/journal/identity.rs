@@ -14,6 +14,18 @@ impl Journal {
             .map_err(|e| self.error("cannot look up a row", e))
     }
 
+    /// Whether another session had a countable row of this identity: a fork copies rows as they are.
+    pub fn knows_elsewhere(&self, link: LinkRow, identity: &Identity) -> Result<bool> {
+        self.conn
+            .prepare_cached(
+                // The same file under another agent is no other session.
+                "SELECT 1 FROM identities JOIN sources USING (link_id) WHERE identity = ?2
+                 AND source_key NOT IN (SELECT source_key FROM sources WHERE link_id = ?1)",
+            )
+            .and_then(|mut statement| statement.exists(params![link.0, identity.as_str()]))
+            .map_err(|e| self.error("cannot look up a row elsewhere", e))
+    }
+
     /// Takes note of rows that were passed.
     pub fn learn(&mut self, link: LinkRow, identities: &[Identity]) -> Result<()> {
         let path = self.path.clone();

@@ -55,6 +55,8 @@ const MIGRATIONS: [&str; VERSION as usize] = [
         agent_id TEXT NOT NULL,
         PRIMARY KEY (session_key, agent_id)
     ) STRICT, WITHOUT ROWID;
+    -- Whether a row of a new session is a copy of another's.
+    CREATE INDEX identities_identity ON identities (identity);
     -- Files and folders that the daemon leaves alone, since their disk does not answer.
     CREATE TABLE parked (path TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ",

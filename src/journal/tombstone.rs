@@ -2,7 +2,9 @@
 
 use super::Journal;
 use crate::error::Result;
+use crate::ids::Timestamp;
 use crate::link::LinkId;
+use rusqlite::OptionalExtension as _;
 
 impl Journal {
     /// Notes that a person wants a session left alone.
@@ -31,6 +33,22 @@ impl Journal {
             })
             .map(drop)
             .map_err(|e| self.error(what, e))
+    }
+
+    /// Notes that sessions are adopted by themselves at this time; gives when that was last so,
+    /// before.
+    pub fn note_adopting(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        let failed = |e| self.error("cannot note that sessions are adopted by themselves", e);
+        let before: Option<String> = self
+            .conn
+            .prepare_cached("SELECT value FROM meta WHERE name = 'adopting_at'")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
+            .map_err(failed)?;
+        self.conn
+            .prepare_cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('adopting_at', ?)")
+            .and_then(|mut statement| statement.execute([now.0.to_string()]))
+            .map_err(failed)?;
+        Ok(before.and_then(|at| at.parse().ok()).map(Timestamp))
     }
 
     /// Whether a person wants a session left alone.

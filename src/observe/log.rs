@@ -77,6 +77,11 @@ impl Observer for LogObserver {
             Fact::Unplaced { session, events } => {
                 warn!(%session, events, "Events of another writer match no row.");
             }
+            Fact::NotFollowed { path, reason } => {
+                if self.is_new(format!("newcomer {}", path.display()), reason) {
+                    warn!(path = %path.display(), reason, "A session is not followed yet; it is tried again.");
+                }
+            }
             Fact::EventsLost => {
                 warn!("File events came faster than they could be taken; looking at everything.");
             }

@@ -95,6 +95,13 @@ pub enum Fact<'a> {
     },
     /// File events were lost, or came faster than they could be taken: everything is looked at.
     EventsLost,
+    /// A session could not be adopted by itself; it is tried again.
+    NotFollowed {
+        /// Its file.
+        path: &'a Path,
+        /// Why.
+        reason: &'a str,
+    },
     /// A folder cannot be watched; it is looked at in intervals.
     Unwatchable {
         /// The folder.

@@ -74,6 +74,89 @@ fn a_session_that_was_unlinked_is_left_alone_until_it_is_adopted_again() {
 }
 
 #[test]
+fn a_fork_that_copies_rows_counts_only_its_own() {
+    let world = World::new();
+    let daemon = Daemon::start_without_cycles(&world, 1, "auto");
+    daemon.wait_for("READY=1");
+    let (first, second) = (world.typed(), world.typed());
+    world.append(1, &first);
+    wait_until("the first", || world.turns() == 1);
+    world.append(1, &second);
+    wait_until("the second", || world.turns() == 2);
+    // Old rows, copied with uuid and time, one of them from before anybody followed.
+    let old = world.typed().replace("\"timestamp\":\"20", "\"timestamp\":\"19");
+    world.append(2, &(world.machine() + &old + &first + &second + &world.typed()));
+    wait_until("the fork's own", || world.turns() == 3);
+    daemon.stop();
+}
+
+#[test]
+fn a_session_that_comes_back_after_it_went_is_not_counted_again() {
+    let world = World::new();
+    let daemon = Daemon::start_with(&world, 1, |command| {
+        command.env("UPSTREAMD_CYCLE", "100ms").env("UPSTREAMD_FIRST_CYCLE", "50ms");
+    });
+    daemon.wait_for("READY=1");
+    world.append(1, &(world.typed() + &world.typed()));
+    wait_until("counted", || world.turns() == 2);
+    let aside = world.path().join("aside");
+    fs::rename(world.file(1), &aside).unwrap();
+    wait_until("gone", || links(&world).is_empty());
+    fs::rename(&aside, world.file(1)).unwrap();
+    wait_until("back", || links(&world).len() == 1);
+    wait_until("at rest", || links(&world)[0]["state"] == "current");
+    world.append(1, &world.typed());
+    wait_until("counted", || world.turns() >= 3);
+    assert_eq!(world.turns(), 3);
+    daemon.stop();
+}
+
+#[test]
+fn a_folder_that_is_made_again_in_place_of_another_is_watched_again() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    let daemon = Daemon::start_without_cycles(&world, 1, "native");
+    wait_until("adopted", || links(&world).len() == 1);
+    let folder = world.file(1).parent().unwrap().to_owned();
+    for n in 2..6_u32 {
+        fs::remove_dir_all(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        world.append(n, &world.typed());
+        wait_until("born", || world.turns() == u64::from(n) * 2 - 3);
+        world.append(n, &world.typed());
+        wait_until("grown", || world.turns() == u64::from(n) * 2 - 2);
+    }
+    // The whole store goes, and comes again.
+    let store = folder.parent().unwrap();
+    fs::remove_dir_all(store).unwrap();
+    fs::create_dir_all(&folder).unwrap();
+    world.append(7, &world.typed());
+    wait_until("born", || world.turns() == 9);
+    daemon.stop();
+}
+
+#[test]
+fn sessions_born_while_the_daemon_reads_its_configuration_again_or_is_down_are_followed_from_birth()
+{
+    let world = World::new();
+    let daemon = Daemon::start_without_cycles(&world, 1, "auto");
+    daemon.wait_for("READY=1");
+    for n in 1..=60 {
+        world.append(n, &world.typed());
+        if n % 7 == 0 {
+            daemon.signal("-HUP");
+        }
+    }
+    wait_until("all", || world.turns() == 60);
+    daemon.signal("-KILL");
+    assert!(!daemon.end().0.success());
+    world.append(61, &world.typed());
+    let daemon = Daemon::start_without_cycles(&world, 2, "auto");
+    wait_until("the one born meanwhile", || world.turns() == 61);
+    daemon.stop();
+}
+
+#[test]
 fn only_named_sessions_are_followed_where_adoption_is_off() {
     let world = World::new();
     world.append(1, &world.machine());
