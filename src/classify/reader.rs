@@ -314,8 +314,12 @@ fn plain_id(uuid: RawStr<'_>) -> Option<String> {
     if uuid.is_escaped() {
         return Some(uuid.word().into_owned()).filter(|uuid| is_plain_id(uuid));
     }
-    // What is no UTF-8 is no plain id.
-    std::str::from_utf8(uuid.raw()).ok().filter(|uuid| is_plain_id(uuid)).map(str::to_owned)
+    // All bytes at once, without a look at each whether it is the last.
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() | (*byte == b'-') | (*byte == b'_');
+    let raw = uuid.raw();
+    let is_id =
+        (1..=64).contains(&raw.len()) && raw.iter().fold(true, |all, byte| all & is_plain(byte));
+    std::str::from_utf8(raw).ok().filter(|_| is_id).map(str::to_owned)
 }
 
 /// Whether there is nothing on a line but white space, as JavaScript has it.

@@ -176,7 +176,7 @@ impl<'a> Cursor<'a> {
                         self.at += 1;
                     } else {
                         open.push(true);
-                        self.key()?;
+                        self.pass_key()?;
                         continue;
                     }
                 }
@@ -189,7 +189,9 @@ impl<'a> Cursor<'a> {
                         continue;
                     }
                 }
-                Some(b'"') => drop(self.string()?),
+                Some(b'"') => {
+                    self.pass_string()?;
+                }
                 Some(b't') => self.literal(b"true")?,
                 Some(b'f') => self.literal(b"false")?,
                 Some(b'n') => self.literal(b"null")?,
@@ -205,7 +207,7 @@ impl<'a> Cursor<'a> {
                     Some(b',') => {
                         self.at += 1;
                         if is_object {
-                            self.key()?;
+                            self.pass_key()?;
                         }
                         break;
                     }
@@ -218,6 +220,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline]
     fn key(&mut self) -> Read<RawStr<'a>> {
         if self.peek() != Some(b'"') {
             return self.stop();
@@ -227,29 +230,38 @@ impl<'a> Cursor<'a> {
         Ok(key)
     }
 
+    fn pass_key(&mut self) -> Read<()> {
+        self.key().map(drop)
+    }
+
     /// Reads the string whose opening quote the cursor is at.
     #[inline]
     fn string(&mut self) -> Read<RawStr<'a>> {
         let start = self.at + 1;
-        self.at = special(self.bytes, start);
-        if self.bytes.get(self.at) != Some(&b'"') {
-            return self.string_with_escapes(start);
-        }
-        let raw = self.bytes.get(start..self.at).unwrap_or_default();
-        self.at += 1;
-        Ok(RawStr::new(raw, false))
+        let escaped = self.pass_string()?;
+        let raw = self.bytes.get(start..self.at - 1).unwrap_or_default();
+        Ok(RawStr::new(raw, escaped))
     }
 
-    /// Reads on in a string to its end, from the first byte that is not plain.
+    /// Passes the same; says whether there were escapes.
+    fn pass_string(&mut self) -> Read<bool> {
+        self.at = special(self.bytes, self.at + 1);
+        if self.bytes.get(self.at) != Some(&b'"') {
+            return self.pass_escapes().map(|()| true);
+        }
+        self.at += 1;
+        Ok(false)
+    }
+
+    /// Passes the rest of a string, from the first byte that is not plain.
     #[inline(never)]
-    fn string_with_escapes(&mut self, start: usize) -> Read<RawStr<'a>> {
-        let mut near = start + BLOCK;
+    fn pass_escapes(&mut self) -> Read<()> {
+        let mut near = self.at + BLOCK;
         loop {
             match self.bytes.get(self.at) {
                 Some(b'"') => {
-                    let raw = self.bytes.get(start..self.at).unwrap_or_default();
                     self.at += 1;
-                    return Ok(RawStr::new(raw, true));
+                    return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
                 _ => return self.stop(),

@@ -74,30 +74,27 @@ const fn specials(word: u64) -> u64 {
 /// `\"`, and the string does not end there. Gives the place to go on from, which is in no escape,
 /// as the first one must be.
 pub(super) fn pass_blocks(bytes: &[u8], from: usize) -> usize {
-    // A backslash before the first byte is the end of an escape, unlike one further on.
-    if from == 0 || bytes.get(from) == Some(&b'"') {
+    if bytes.get(from) == Some(&b'"') {
         return from;
     }
-    let blocks = |from: usize| bytes.get(from..).unwrap_or_default().as_chunks::<BLOCK>().0;
-    let around = blocks(from - 1).iter().zip(blocks(from + 1));
-    let passed = blocks(from)
-        .iter()
-        .zip(around)
-        .take_while(|(block, (before, behind))| !needs_look(block, before, behind))
-        .count();
+    let blocks = |from: usize| bytes.get(from..).unwrap_or_default().as_chunks::<BLOCK>().0.iter();
+    let pairs = blocks(from).zip(blocks(from + 1));
+    let passed = pairs.take_while(|(block, behind)| !needs_look(block, behind)).count();
     let at = from + passed * BLOCK;
     let is_inside = passed > 0 && bytes.get(at - 1) == Some(&b'\\');
     at + usize::from(is_inside)
 }
 
-/// Whether a block is not passed at once; also given are the bytes before and behind each of it.
+/// Whether a block is not passed at once. `behind` has the byte behind each of it: a quote there is
+/// the end unless a backslash stands before it, and a backslash must have a simple escape there.
+/// The first byte of all is none of these, and no backslash is itself escaped in what passes.
 #[inline]
-fn needs_look(block: &[u8; BLOCK], before: &[u8; BLOCK], behind: &[u8; BLOCK]) -> bool {
+fn needs_look(block: &[u8; BLOCK], behind: &[u8; BLOCK]) -> bool {
     let mut needs_look = false;
-    for ((byte, before), behind) in block.iter().zip(before).zip(behind) {
-        let is_end = (*byte == b'"') & (*before != b'\\');
-        let is_simple = (*behind == b'n') | (*behind == b'"') | (*behind == b't');
-        needs_look |= is_end | ((*byte == b'\\') & !is_simple) | (*byte < 0x20);
+    for (byte, behind) in block.iter().zip(behind) {
+        let (is_escape, is_quote) = (*byte == b'\\', *behind == b'"');
+        let is_simple = is_quote | (*behind == b'n') | (*behind == b't');
+        needs_look |= ((is_escape | is_quote) & !(is_escape & is_simple)) | (*byte < 0x20);
     }
     needs_look
 }
