@@ -91,7 +91,7 @@ impl Reader {
     }
 
     /// Judges a line of any kind.
-    fn read_pieces(&mut self, line: &Line<'_>) -> LineReport {
+    pub(super) fn read_pieces(&mut self, line: &Line<'_>) -> LineReport {
         let Ok(is_blank) = is_blank(line.bytes);
         if is_blank {
             return LineReport::default();
@@ -310,6 +310,10 @@ fn is_conversation(row: &Row<'_>) -> bool {
 }
 
 /// A uuid, where it is a plain id.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches, many bytes are compared at once"
+)]
 fn plain_id(uuid: RawStr<'_>) -> Option<String> {
     if uuid.is_escaped() {
         return Some(uuid.word().into_owned()).filter(|uuid| is_plain_id(uuid));
@@ -361,5 +365,25 @@ fn invalid(span: Span, rule: &'static str) -> JudgedRow {
         text: None,
         proves: Vec::new(),
         drift: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_id_is_what_it_is_elsewhere() {
+        let check = |id: &[u8]| {
+            let expected = std::str::from_utf8(id).ok().filter(|id| is_plain_id(id));
+            assert_eq!(plain_id(RawStr::new(id, false)).as_deref(), expected, "{id:?}");
+        };
+        for byte in 0..=u8::MAX {
+            check(&[byte]);
+            check(&[b"0123456789abcdef-0123", &[byte][..]].concat());
+        }
+        for length in [0, 1, 63, 64, 65, 5000] {
+            check(&vec![b'a'; length]);
+        }
     }
 }

@@ -34,6 +34,10 @@ pub(super) fn special(bytes: &[u8], from: usize) -> usize {
 
 /// One bit for each byte that is special.
 #[inline]
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches, many bytes are compared at once"
+)]
 fn specials_of_half(half: &[u8; HALF]) -> u32 {
     let flags = half.map(|byte| u8::from((byte == b'"') | (byte == b'\\') | (byte < 0x20)));
     // The multiplication moves the lowest bits of eight bytes next to each other.
@@ -89,6 +93,10 @@ pub(super) fn pass_blocks(bytes: &[u8], from: usize) -> usize {
 /// the end unless a backslash stands before it, and a backslash must have a simple escape there.
 /// The first byte of all is none of these, and no backslash is itself escaped in what passes.
 #[inline]
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches, many bytes are compared at once"
+)]
 fn needs_look(block: &[u8; BLOCK], behind: &[u8; BLOCK]) -> bool {
     let mut needs_look = false;
     for (byte, behind) in block.iter().zip(behind) {
