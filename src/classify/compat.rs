@@ -34,5 +34,6 @@ pub(crate) fn counts(row: &Row<'_>) -> bool {
 
 /// The time that it takes from the row, if it can.
 pub(crate) fn time(row: &Row<'_>) -> Option<Timestamp> {
-    row.timestamp.and_then(|time| date::parse(&time.word()))
+    let time = row.timestamp?;
+    date::parse_plain(time.raw()).or_else(|| date::parse(&time.word()))
 }

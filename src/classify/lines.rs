@@ -35,6 +35,8 @@ pub(crate) struct Lines<'a> {
     tail: Vec<u8>,
     /// The last bytes that were read of that line.
     part_tail: Vec<u8>,
+    /// The window that is read.
+    held: Window,
     buffer: Vec<u8>,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Lines<'a> {
             part,
             tail: Vec::new(),
             part_tail: Vec::new(),
+            held: Window::default(),
             buffer: Vec::new(),
         }
     }
@@ -96,22 +99,25 @@ impl<'a> Lines<'a> {
         if let Some(part) = self.part.take() {
             return self.read_on(part, size, each);
         }
-        let window = Window::read(self.file, self.position, size, self.window)?;
-        for line in window.lines() {
-            let report = self.reader.read_line(&line);
-            each(JudgedLine { extent: line.extent(), report })?;
+        self.held.begin(self.position, size, self.window);
+        while self.held.read(self.file)? {
+            for line in self.held.lines() {
+                let report = self.reader.read_line(&line);
+                each(JudgedLine { extent: line.extent(), report })?;
+            }
+            self.position = self.held.position();
+            keep_tail(&mut self.tail, self.held.bytes());
         }
-        self.position = window.to;
-        if window.rest == Rest::Long {
-            keep_tail(&mut self.part_tail, &window.bytes);
+        let rest = self.held.rest();
+        if rest == Rest::Long {
+            keep_tail(&mut self.part_tail, self.held.behind());
             let mut part = LongLine::new(self.position);
             // No line end is in it, so that the line goes on.
-            part.take(self.file, &window.bytes)?;
+            part.take(self.file, self.held.behind())?;
             self.part = Some(part);
             return Ok(Rest::More);
         }
-        keep_tail(&mut self.tail, &window.bytes);
-        Ok(window.rest)
+        Ok(rest)
     }
 
     fn read_on<E: From<io::Error>>(

@@ -182,7 +182,7 @@ impl Reader {
 
 /// A condensed row is whole, unless the file was changed under it.
 fn parse(condensed: &[u8]) -> io::Result<Box<Row<'_>>> {
-    match Row::parse(condensed, true) {
+    match Row::parse(condensed) {
         Ok((Parsed::Row(row), _)) => Ok(row),
         _ => Err(shorter()),
     }

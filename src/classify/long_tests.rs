@@ -6,6 +6,7 @@ use super::*;
 use crate::disk::memory::MemoryDisk;
 use crate::disk::{Disk as _, FileStat, Transcript};
 use crate::ids::HashKey;
+use crate::scan::line::Line;
 use crate::scan::window::Rest;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -225,6 +226,24 @@ proptest! {
             bytes.push(b'\n');
         }
         prop_assert_eq!(read(&bytes, &windows, stops), whole(&bytes));
+    }
+}
+
+proptest! {
+    /// The way that nearly all lines take, beside the one that any line can take.
+    #[test]
+    fn a_line_that_is_one_row_is_judged_as_a_line_of_pieces(bytes in rows()) {
+        let settings = Settings { commands: CountCommands::All, answers: true };
+        let new = || Reader::new(&KEY, settings, ReaderState::default());
+        let (mut reader, mut plain) = (new(), new());
+        let mut start = 0;
+        for bytes in bytes.split(|byte| *byte == b'\n') {
+            let next = start + bytes.len() as u64 + 1;
+            let line = Line { start, bytes, next };
+            prop_assert_eq!(reader.read_line(&line), plain.read_pieces(&line));
+            prop_assert_eq!(reader.state(), plain.state());
+            start = next;
+        }
     }
 }
 

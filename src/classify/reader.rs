@@ -6,6 +6,7 @@
 
 use super::outline::{Said, Span};
 use super::queue::{Delivery, QueueRow, QueueState};
+use super::row::json::Cursor;
 use super::row::raw::RawStr;
 use super::row::{Parsed, Row, is};
 use super::rules::{self, Context};
@@ -14,7 +15,7 @@ use super::whole::{InMemory, Whole};
 use super::{Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift};
 use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
-use crate::scan::bytes::{Bytes, has_controls};
+use crate::scan::bytes::Bytes;
 use crate::scan::line::{self, Line, Parse, Piece, Place, Skipped, Values};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -45,13 +46,16 @@ pub struct Reader {
     key: HashKey,
     settings: Settings,
     state: ReaderState,
+    /// The version of the state, read.
+    version: Option<Version>,
 }
 
 impl Reader {
     /// A reader that goes on from `state`.
     #[must_use]
     pub fn new(key: &HashKey, settings: Settings, state: ReaderState) -> Self {
-        Self { key: key.clone(), settings, state }
+        let version = state.version.as_deref().and_then(Version::parse);
+        Self { key: key.clone(), settings, state, version }
     }
 
     /// What is to be remembered so far.
@@ -68,15 +72,34 @@ impl Reader {
 
     /// Judges the rows of the next line; a blank line has none.
     pub fn read_line(&mut self, line: &Line<'_>) -> LineReport {
+        self.read_row(line).unwrap_or_else(|| self.read_pieces(line))
+    }
+
+    /// Judges a line that is one row and nothing else, as nearly all are.
+    fn read_row(&mut self, line: &Line<'_>) -> Option<LineReport> {
+        if line.bytes.first() != Some(&b'{') {
+            return None;
+        }
+        let mut row = Row::default();
+        let length = row.read(&mut Cursor::new(line.bytes)).ok()?;
+        if length < line.bytes.len() {
+            return None;
+        }
+        let span = Span { from: line.start, to: line.start.saturating_add(length as u64) };
+        let Ok(row) = self.judge(&row, &InMemory(line.bytes), span, true);
+        Some(LineReport { rows: vec![row], skipped: None })
+    }
+
+    /// Judges a line of any kind.
+    pub(super) fn read_pieces(&mut self, line: &Line<'_>) -> LineReport {
         let Ok(is_blank) = is_blank(line.bytes);
         if is_blank {
             return LineReport::default();
         }
         let bytes = line.bytes.strip_prefix(BOM).unwrap_or(line.bytes);
-        let has_controls = has_controls(bytes);
-        let Ok(pieces) = line::split(bytes, InLine { bytes, has_controls });
         let mark = line.bytes.len() - bytes.len();
         let from = line.start.saturating_add(mark as u64);
+        let Ok(pieces) = line::split(bytes, InLine { bytes });
         let Ok(report) = self.report(pieces, from, mark > 0, |reader, value, span, is_whole| {
             let Parsed::Row(row) = value else {
                 return Ok(None);
@@ -129,17 +152,16 @@ impl Reader {
         span: Span,
         is_whole: bool,
     ) -> Result<JudgedRow, W::Error> {
-        let was_known = self.version().is_some();
+        let was_known = self.version.is_some();
         if let Some(version) = row.version.filter(|_| is_conversation(row)) {
-            self.state.version = Some(drift::plain(&version.beginning(256)));
+            self.note_version(version);
         }
-        let version = self.version();
+        let version = self.version;
         let mut proves = match version {
             Some(version) if !was_known => self.state.queue.decide(version, self.settings),
             _ => Vec::new(),
         };
         let at = compat::time(row);
-        let uuid = row.uuid.map(RawStr::word);
         let is_counted_by_gateway = is_whole && compat::counts(row);
         let is_queue_row = row.is_kind("queue-operation");
         let said = said(row, is_queue_row);
@@ -182,9 +204,9 @@ impl Reader {
             .map(|text| CompatTurn { at: compat::time(row), text });
         let is_kept = is_queue_row && is(row.operation, "enqueue");
         let is_countable = verdict.human || compat.is_some();
-        let identity = match uuid.as_deref() {
+        let identity = match row.uuid {
             _ if !is_countable && !is_queue_row => None,
-            Some(uuid) => Some(Identity::of_uuid(&self.key, uuid)),
+            Some(uuid) => Some(Identity::of_uuid(&self.key, &uuid.word())),
             None => Some(whole.identity(&self.key)?),
         };
         if let Some(identity) = identity.as_ref().filter(|_| is_queue_row) {
@@ -204,7 +226,7 @@ impl Reader {
             start: span.from,
             end: span.to,
             identity: identity.filter(|_| is_countable || is_kept),
-            uuid: uuid.filter(|uuid| is_plain_id(uuid)).map(Into::into),
+            uuid: row.uuid.and_then(plain_id),
             at,
             verdict,
             compat,
@@ -214,9 +236,15 @@ impl Reader {
         })
     }
 
-    /// The version that is known so far.
-    fn version(&self) -> Option<Version> {
-        self.state.version.as_deref().and_then(Version::parse)
+    /// Takes the version that a row names; mostly it is the one before.
+    fn note_version(&mut self, named: RawStr<'_>) {
+        let before = self.state.version.as_deref();
+        if before.is_some_and(|before| !named.is_escaped() && before.as_bytes() == named.raw()) {
+            return;
+        }
+        let clamped = drift::plain(&named.beginning(256));
+        self.version = Version::parse(&clamped);
+        self.state.version = Some(clamped);
     }
 
     /// Lets the queue know that a row of the conversation went by.
@@ -251,7 +279,6 @@ pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The values of a line in memory.
 struct InLine<'a> {
     bytes: &'a [u8],
-    has_controls: bool,
 }
 
 impl<'a> Values for InLine<'a> {
@@ -259,7 +286,7 @@ impl<'a> Values for InLine<'a> {
     type Error = Infallible;
 
     fn parse(&mut self, at: usize) -> Result<Parse<Parsed<'a>>, Infallible> {
-        Ok(Row::parse(self.bytes.get(at..).unwrap_or_default(), self.has_controls))
+        Ok(Row::parse(self.bytes.get(at..).unwrap_or_default()))
     }
 
     fn is_row(&mut self, value: &Parsed<'a>, place: Place) -> Result<bool, Infallible> {
@@ -280,6 +307,23 @@ pub(super) fn is_row(row: &Row<'_>, place: Place) -> bool {
 fn is_conversation(row: &Row<'_>) -> bool {
     const TYPES: [&str; 5] = ["user", "assistant", "system", "attachment", "progress"];
     TYPES.iter().any(|name| row.is_kind(name))
+}
+
+/// A uuid, where it is a plain id.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches, many bytes are compared at once"
+)]
+fn plain_id(uuid: RawStr<'_>) -> Option<String> {
+    if uuid.is_escaped() {
+        return Some(uuid.word().into_owned()).filter(|uuid| is_plain_id(uuid));
+    }
+    // All bytes at once, without a look at each whether it is the last.
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() | (*byte == b'-') | (*byte == b'_');
+    let raw = uuid.raw();
+    let is_id =
+        (1..=64).contains(&raw.len()) && raw.iter().fold(true, |all, byte| all & is_plain(byte));
+    std::str::from_utf8(raw).ok().filter(|_| is_id).map(str::to_owned)
 }
 
 /// Whether there is nothing on a line but white space, as JavaScript has it.
@@ -321,5 +365,25 @@ fn invalid(span: Span, rule: &'static str) -> JudgedRow {
         text: None,
         proves: Vec::new(),
         drift: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_id_is_what_it_is_elsewhere() {
+        let check = |id: &[u8]| {
+            let expected = std::str::from_utf8(id).ok().filter(|id| is_plain_id(id));
+            assert_eq!(plain_id(RawStr::new(id, false)).as_deref(), expected, "{id:?}");
+        };
+        for byte in 0..=u8::MAX {
+            check(&[byte]);
+            check(&[b"0123456789abcdef-0123", &[byte][..]].concat());
+        }
+        for length in [0, 1, 63, 64, 65, 5000] {
+            check(&vec![b'a'; length]);
+        }
     }
 }

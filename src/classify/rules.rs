@@ -260,7 +260,8 @@ fn dialog_answer(row: &Row<'_>, _: &Context<'_>) -> Found {
     if row.has_answers {
         return Some((Class::HumanAnswer, FirstHand));
     }
-    let text = blocks.tool_text?.beginning(1024);
+    let text = blocks.tool_text.filter(|text| text.may_begin_with(shape::ANSWER_INITIALS))?;
+    let text = text.beginning(1024);
     let has_words =
         shape::is_answer(&text) || blocks.has_tool_error && shape::is_refusal_with_words(&text);
     when(has_words, Class::HumanAnswer, Shape)

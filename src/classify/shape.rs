@@ -54,6 +54,9 @@ const ANSWERS: [&str; 4] = [
     "The user has answered",
 ];
 
+/// What these and refusals begin with.
+pub(crate) const ANSWER_INITIALS: &[u8] = b"UYT";
+
 /// What a refused tool call begins with, and what stands before the person's words in it.
 const REFUSAL: &str = "The user doesn't want to";
 const REFUSAL_WORDS: &str = "the user said:";
@@ -176,4 +179,16 @@ pub(crate) fn is_answer(text: &str) -> bool {
 /// A refusal with a person's words. `text` may be cut: the words come right after fixed sentences.
 pub(crate) fn is_refusal_with_words(text: &str) -> bool {
     text.starts_with(REFUSAL) && text.contains(REFUSAL_WORDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_refusals_have_their_initials() {
+        for start in ANSWERS.iter().chain(&[REFUSAL]) {
+            assert!(ANSWER_INITIALS.contains(&start.as_bytes()[0]), "{start}");
+        }
+    }
 }

@@ -304,7 +304,7 @@ impl<'a> Values for Counted<'a> {
     type Error = Infallible;
 
     fn parse(&mut self, at: usize) -> Result<Parse<Self::Value>, Infallible> {
-        let parsed = row::Row::parse(&self.bytes[at..], false);
+        let parsed = row::Row::parse(&self.bytes[at..]);
         let length = parsed.as_ref().map_or_else(|fail| fail.at, |(_, length)| *length);
         self.read.set(self.read.get() + length);
         Ok(parsed)

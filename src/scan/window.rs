@@ -1,21 +1,37 @@
 //! A window: the next whole lines of a file.
+//!
+//! Answers: which lines end within so many bytes from a position on. Always holds: a buffer holds a
+//! step of them at a time, so that the bytes are still in the processor's cache when they are looked
+//! at; only a line longer than a step makes it grow, to a window at most.
 
+use super::bytes::fill;
 use super::line::Line;
 use crate::disk::{Transcript, read_range};
 use memchr::{memchr, memrchr};
 use std::io;
 
-/// Some whole lines of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Bytes that are read at a time.
+const STEP: usize = 256 << 10;
+
+/// Some whole lines of a file, a step at a time.
+#[derive(Debug, Default)]
 pub struct Window {
-    /// Offset of the first byte.
-    pub from: u64,
-    /// Offset just after the last line end; equal to `from` where no line is whole.
-    pub to: u64,
-    /// The bytes between them; of a line longer than a window its beginning.
-    pub bytes: Vec<u8>,
-    /// Why there is no line, or nothing after these.
-    pub rest: Rest,
+    /// Only ever grows: to clear new bytes costs as much as to look at them.
+    buffer: Vec<u8>,
+    /// How much of the buffer was read.
+    filled: usize,
+    /// Where the lines in it end.
+    cut: usize,
+    /// Offset of the first byte in the buffer.
+    from: u64,
+    /// How far the window goes.
+    until: u64,
+    /// Whether the window ends before the file does.
+    is_cut_off: bool,
+    /// Whether any line was found.
+    has_lines: bool,
+    /// Whether the file ended before its size.
+    is_short: bool,
 }
 
 /// What follows a window.
@@ -32,27 +48,52 @@ pub enum Rest {
 }
 
 impl Window {
-    /// Reads from `from`, at most `limit` bytes of a file of `size` bytes, and cuts after the last
-    /// line end.
-    pub fn read(file: &dyn Transcript, from: u64, size: u64, limit: u64) -> io::Result<Self> {
+    /// Begins at `from`, with at most `limit` bytes of a file of `size` bytes.
+    pub fn begin(&mut self, from: u64, size: u64, limit: u64) {
         let until = size.min(from.saturating_add(limit.max(1)));
-        let mut bytes = read_range(file, from, until)?;
-        let read = bytes.len() as u64;
-        let is_more = until < size && from + read == until;
-        let cut = memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
-        let rest = match (cut, is_more) {
-            (0, true) => return Ok(Self { from, to: from, bytes, rest: Rest::Long }),
-            (_, true) => Rest::More,
-            (cut, false) if cut < bytes.len() => Rest::Partial,
-            (_, false) => Rest::Nothing,
+        *self = Self {
+            buffer: std::mem::take(&mut self.buffer),
+            from,
+            until,
+            is_cut_off: until < size,
+            ..Self::default()
         };
-        bytes.truncate(cut);
-        Ok(Self { from, to: from + cut as u64, bytes, rest })
     }
 
-    /// The lines, in order, without their line ends.
+    /// Reads on to the next lines; says whether there are any more in this window.
+    pub fn read(&mut self, file: &dyn Transcript) -> io::Result<bool> {
+        self.buffer.copy_within(self.cut..self.filled, 0);
+        self.from = self.position();
+        self.filled -= self.cut;
+        self.cut = 0;
+        loop {
+            let at = self.from + self.filled as u64;
+            let missing = self.until.saturating_sub(at);
+            if missing == 0 || self.is_short {
+                return Ok(false);
+            }
+            let wanted = usize::try_from(missing).map_or(STEP, |missing| missing.min(STEP));
+            let end = self.filled + wanted;
+            if self.buffer.len() < end {
+                self.buffer.resize(end, 0);
+            }
+            let new = self.buffer.get_mut(self.filled..end).unwrap_or_default();
+            let read = fill(file, at, new)?;
+            self.is_short = read < wanted;
+            let found = memrchr(b'\n', new.get(..read).unwrap_or_default());
+            let before = self.filled;
+            self.filled += read;
+            if let Some(found) = found {
+                self.cut = before + found + 1;
+                self.has_lines = true;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The lines that were read, in order, without their line ends.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
-        let mut rest = self.bytes.as_slice();
+        let mut rest = self.bytes();
         let mut start = self.from;
         std::iter::from_fn(move || {
             let end = memchr(b'\n', rest)?;
@@ -64,6 +105,35 @@ impl Window {
             start = line.next;
             Some(line)
         })
+    }
+
+    /// The bytes of these lines.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.cut).unwrap_or_default()
+    }
+
+    /// What was read behind them: of a line longer than a window its beginning.
+    #[must_use]
+    pub fn behind(&self) -> &[u8] {
+        self.buffer.get(self.cut..self.filled).unwrap_or_default()
+    }
+
+    /// Offset just after the last of these lines.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.from + self.cut as u64
+    }
+
+    /// What follows the window, all of it read: why there is no line, or nothing after these.
+    #[must_use]
+    pub fn rest(&self) -> Rest {
+        match (self.has_lines, self.is_cut_off && !self.is_short) {
+            (false, true) => Rest::Long,
+            (true, true) => Rest::More,
+            (_, false) if self.behind().is_empty() => Rest::Nothing,
+            (_, false) => Rest::Partial,
+        }
     }
 }
 
@@ -99,15 +169,16 @@ mod tests {
         let file = file(bytes);
         let size = file.stat().unwrap().size;
         let mut lines = Vec::new();
-        let mut from = 0;
+        let mut window = Window::default();
         loop {
-            let window = Window::read(file.as_ref(), from, size, limit).unwrap();
-            lines.extend(
-                window.lines().map(|line| String::from_utf8_lossy(line.bytes).into_owned()),
-            );
-            from = window.to;
-            if window.rest != Rest::More {
-                return (lines, window.rest);
+            window.begin(window.position(), size, limit);
+            while window.read(file.as_ref()).unwrap() {
+                lines.extend(
+                    window.lines().map(|line| String::from_utf8_lossy(line.bytes).into_owned()),
+                );
+            }
+            if window.rest() != Rest::More {
+                return (lines, window.rest());
             }
         }
     }
@@ -140,6 +211,23 @@ mod tests {
             (b"a", 0, Rest::Partial),
         ] {
             assert_eq!(read(bytes, limit).1, rest, "{bytes:?} by {limit}");
+        }
+    }
+
+    #[test]
+    fn lines_longer_than_a_step_and_across_steps_are_whole() {
+        let line = |length: usize| vec![b'a' + u8::try_from(length % 26).unwrap(); length];
+        let mut bytes = Vec::new();
+        let lengths = [STEP * 3, 10, STEP - 12, 0, STEP, STEP * 2 - 1, 700_000, 5, STEP / 2];
+        for length in lengths {
+            bytes.extend(line(length));
+            bytes.push(b'\n');
+        }
+        bytes.extend(line(STEP * 2));
+        for limit in [1 << 20, 1 << 40, 800_000] {
+            let (lines, rest) = read(&bytes, limit);
+            assert!(lines.iter().map(String::as_bytes).eq(lengths.map(line)), "{limit}");
+            assert_eq!(rest, Rest::Partial);
         }
     }
 

@@ -24,6 +24,34 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     (ms.abs() <= 8_640_000_000_000_000).then_some(Timestamp(ms))
 }
 
+/// The time in the form that Claude Code writes, `2026-11-30T20:19:13.444Z`, by itself; what it is
+/// not sure of is left to `parse`.
+pub(crate) fn parse_plain(text: &[u8]) -> Option<Timestamp> {
+    let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1, b'T', rest @ ..] = text else {
+        return None;
+    };
+    let [h0, h1, b':', n0, n1, b':', s0, s1, b'.', f0, f1, f2, b'Z'] = rest else {
+        return None;
+    };
+    let number = |digits: &[&u8]| {
+        digits.iter().try_fold(0, |value, digit| {
+            digit.is_ascii_digit().then(|| value * 10 + i64::from(**digit - b'0'))
+        })
+    };
+    let date = (number(&[y0, y1, y2, y3])?, number(&[m0, m1])?, number(&[d0, d1])?);
+    let time = (number(&[h0, h1])?, number(&[n0, n1])?, number(&[s0, s1])?);
+    let (year, month, day) = date;
+    let (hour, minute, second) = time;
+    let is_sure = (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    let seconds = ((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    let ms = number(&[f0, f1, f2])?;
+    is_sure.then_some(Timestamp(seconds * 1000 + ms))
+}
+
 #[derive(Default)]
 struct Day {
     parts: Vec<i64>,
@@ -380,6 +408,35 @@ mod tests {
             ("2026-13-01T00:00:00Z", None),
         ] {
             assert_eq!(parse(text), ms.map(Timestamp), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_plain_form_is_read_the_same_by_itself() {
+        let plain = "2026-11-30T20:19:13.444Z";
+        assert!(parse_plain(plain.as_bytes()).is_some());
+        // Each two digits from 00 to 99 at each place, and any byte.
+        for at in 0..plain.len() {
+            for value in (0..100_u8).map(|value| vec![b'0' + value / 10, b'0' + value % 10]) {
+                let mut text = plain.as_bytes().to_vec();
+                let end = (at + 2).min(text.len());
+                text.splice(at..end, value);
+                check(&text);
+            }
+            for byte in 0..=u8::MAX {
+                let mut text = plain.as_bytes().to_vec();
+                text[at] = byte;
+                check(&text);
+            }
+        }
+        for year in 0..10_000 {
+            check(format!("{year:04}-02-29T23:59:59.999Z").as_bytes());
+        }
+    }
+
+    fn check(text: &[u8]) {
+        if let Some(time) = parse_plain(text) {
+            assert_eq!(parse(std::str::from_utf8(text).unwrap()), Some(time), "{text:?}");
         }
     }
 }

@@ -10,7 +10,7 @@
 //! taken as bytes, and it does not say where a value ended that has another behind it.
 
 use super::raw::RawStr;
-use memchr::memchr2;
+use super::strings::{BLOCK, pass_blocks, special};
 use serde::{Deserialize, Serialize};
 
 /// Why and where a value could not be read.
@@ -22,7 +22,12 @@ pub(crate) struct Fail {
     pub(crate) ended: bool,
 }
 
-type Read<T> = Result<T, Fail>;
+/// There is no value; the cursor has the `Fail`. Nothing in itself, so that what is read, strings
+/// above all, is handed on as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stop;
+
+type Read<T> = Result<T, Stop>;
 
 /// A position in the bytes.
 pub(crate) struct Cursor<'a> {
@@ -30,15 +35,14 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     /// Brackets that are open around a value that is read member by member.
     depth: usize,
-    /// Only then do strings have to be searched for them.
-    has_controls: bool,
+    /// Why reading stopped, where it did.
+    fail: Fail,
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the first byte. `has_controls` says whether any control character may be there:
-    /// found out once a line, not once a value.
-    pub(crate) const fn new(bytes: &'a [u8], has_controls: bool) -> Self {
-        Self { bytes, at: 0, depth: 0, has_controls }
+    /// A cursor at the first byte.
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, depth: 0, fail: Fail { at: 0, ended: false } }
     }
 
     /// Where the cursor stands.
@@ -47,6 +51,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte that is no white space.
+    #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         while let Some(byte) = self.bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -57,8 +62,16 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    fn fail<T>(&self) -> Read<T> {
-        Err(Fail { at: self.at.min(self.bytes.len()), ended: self.at >= self.bytes.len() })
+    /// Why reading stopped.
+    pub(crate) const fn why(&self, _: Stop) -> Fail {
+        self.fail
+    }
+
+    #[cold]
+    fn stop<T>(&mut self) -> Read<T> {
+        let length = self.bytes.len();
+        self.fail = Fail { at: self.at.min(length), ended: self.at >= length };
+        Err(Stop)
     }
 
     /// Takes this byte, white space before it left out.
@@ -67,7 +80,7 @@ impl<'a> Cursor<'a> {
             self.at += 1;
             return Ok(());
         }
-        self.fail()
+        self.stop()
     }
 
     /// Reads an object, calling `member` at each value with its key.
@@ -90,7 +103,7 @@ impl<'a> Cursor<'a> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => return self.leave(),
-                _ => return self.fail(),
+                _ => return self.stop(),
             }
         }
     }
@@ -98,7 +111,7 @@ impl<'a> Cursor<'a> {
     /// Opens a container that is read member by member.
     fn enter(&mut self, bracket: u8) -> Read<()> {
         if self.peek() == Some(bracket) && self.depth >= MAX_DEPTH {
-            return Err(Fail { at: self.at, ended: false });
+            return self.stop();
         }
         self.take(bracket)?;
         self.depth += 1;
@@ -124,7 +137,7 @@ impl<'a> Cursor<'a> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => return self.leave(),
-                _ => return self.fail(),
+                _ => return self.stop(),
             }
         }
     }
@@ -151,11 +164,11 @@ impl<'a> Cursor<'a> {
 
     /// Reads a value of any kind and depth.
     pub(crate) fn skip(&mut self) -> Read<()> {
-        let mut open = Levels::default();
+        let mut open = Open::default();
         loop {
             match self.peek() {
                 Some(b'{' | b'[') if self.depth + open.depth() >= MAX_DEPTH => {
-                    return Err(Fail { at: self.at, ended: false });
+                    return self.stop();
                 }
                 Some(b'{') => {
                     self.at += 1;
@@ -163,7 +176,7 @@ impl<'a> Cursor<'a> {
                         self.at += 1;
                     } else {
                         open.push(true);
-                        self.key()?;
+                        self.pass_key()?;
                         continue;
                     }
                 }
@@ -176,12 +189,14 @@ impl<'a> Cursor<'a> {
                         continue;
                     }
                 }
-                Some(b'"') => drop(self.string()?),
+                Some(b'"') => {
+                    self.pass_string()?;
+                }
                 Some(b't') => self.literal(b"true")?,
                 Some(b'f') => self.literal(b"false")?,
                 Some(b'n') => self.literal(b"null")?,
                 Some(b'-' | b'0'..=b'9') => self.number()?,
-                _ => return self.fail(),
+                _ => return self.stop(),
             }
             // A value is complete: what stands around it goes on or closes.
             loop {
@@ -192,74 +207,97 @@ impl<'a> Cursor<'a> {
                     Some(b',') => {
                         self.at += 1;
                         if is_object {
-                            self.key()?;
+                            self.pass_key()?;
                         }
                         break;
                     }
                     Some(b'}') if is_object => self.at += 1,
                     Some(b']') if !is_object => self.at += 1,
-                    _ => return self.fail(),
+                    _ => return self.stop(),
                 }
                 open.pop();
             }
         }
     }
 
+    #[inline]
     fn key(&mut self) -> Read<RawStr<'a>> {
         if self.peek() != Some(b'"') {
-            return self.fail();
+            return self.stop();
         }
         let key = self.string()?;
         self.take(b':')?;
         Ok(key)
     }
 
+    fn pass_key(&mut self) -> Read<()> {
+        self.key().map(drop)
+    }
+
     /// Reads the string whose opening quote the cursor is at.
+    #[inline]
     fn string(&mut self) -> Read<RawStr<'a>> {
-        self.at += 1;
-        let start = self.at;
-        let mut escaped = false;
-        loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let found = memchr2(b'"', b'\\', rest);
-            let plain = rest.get(..found.unwrap_or(rest.len())).unwrap_or_default();
-            if self.has_controls
-                && let Some(control) = plain.iter().position(|byte| *byte < 0x20)
-            {
-                self.at += control;
-                return self.fail();
-            }
-            self.at += plain.len();
-            if found.is_none() {
-                return self.fail();
-            }
-            if self.bytes.get(self.at) == Some(&b'"') {
-                let raw = self.bytes.get(start..self.at).unwrap_or_default();
-                self.at += 1;
-                return Ok(RawStr::new(raw, escaped));
-            }
-            escaped = true;
-            self.at += 1;
-            match self.bytes.get(self.at) {
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
-                Some(b'u') => {
-                    self.at += 1;
-                    for _ in 0..4 {
-                        if !self.bytes.get(self.at).is_some_and(u8::is_ascii_hexdigit) {
-                            return self.fail();
-                        }
-                        self.at += 1;
-                    }
-                }
-                _ => return self.fail(),
-            }
+        let start = self.at + 1;
+        let escaped = self.pass_string()?;
+        let raw = self.bytes.get(start..self.at - 1).unwrap_or_default();
+        Ok(RawStr::new(raw, escaped))
+    }
+
+    /// Passes the same; says whether there were escapes.
+    fn pass_string(&mut self) -> Read<bool> {
+        self.at = special(self.bytes, self.at + 1);
+        if self.bytes.get(self.at) != Some(&b'"') {
+            return self.pass_escapes().map(|()| true);
         }
+        self.at += 1;
+        Ok(false)
+    }
+
+    /// Passes the rest of a string, from the first byte that is not plain.
+    #[inline(never)]
+    fn pass_escapes(&mut self) -> Read<()> {
+        let mut near = self.at + BLOCK;
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => self.escape()?,
+                _ => return self.stop(),
+            }
+            if self.at >= near {
+                // It is long: most of it needs no look.
+                self.at = pass_blocks(self.bytes, self.at);
+                near = self.at + BLOCK;
+            }
+            self.at = special(self.bytes, self.at);
+        }
+    }
+
+    /// Takes the escape that the cursor is at.
+    fn escape(&mut self) -> Read<()> {
+        self.at += 1;
+        match self.bytes.get(self.at) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
+            Some(b'u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    if !self.bytes.get(self.at).is_some_and(u8::is_ascii_hexdigit) {
+                        return self.stop();
+                    }
+                    self.at += 1;
+                }
+            }
+            _ => return self.stop(),
+        }
+        Ok(())
     }
 
     fn literal(&mut self, word: &[u8]) -> Read<()> {
         for byte in word {
             if self.bytes.get(self.at) != Some(byte) {
-                return self.fail();
+                return self.stop();
             }
             self.at += 1;
         }
@@ -294,12 +332,52 @@ impl<'a> Cursor<'a> {
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
             self.at += 1;
         }
-        if self.at == start { self.fail() } else { Ok(()) }
+        if self.at == start { self.stop() } else { Ok(()) }
     }
 }
 
 /// Brackets that may be open at once: deeper is no JSON that anybody wrote, and memory is bounded.
 pub(crate) const MAX_DEPTH: usize = 1 << 20;
+
+/// The same as `Levels`, but nothing is allocated for the levels that people's data has.
+#[derive(Default)]
+struct Open {
+    deep: Levels,
+    bits: u64,
+    depth: usize,
+}
+
+impl Open {
+    const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn push(&mut self, is_object: bool) {
+        if self.depth < 64 {
+            self.bits = self.bits << 1 | u64::from(is_object);
+        } else {
+            self.deep.push(is_object);
+        }
+        self.depth += 1;
+    }
+
+    fn top(&self) -> Option<bool> {
+        match self.depth {
+            0 => None,
+            1..=64 => Some(self.bits & 1 == 1),
+            _ => self.deep.top(),
+        }
+    }
+
+    fn pop(&mut self) {
+        if self.depth <= 64 {
+            self.bits >>= 1;
+        } else {
+            self.deep.pop();
+        }
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
 
 /// Which brackets are open, one bit each: `true` is an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -343,7 +421,7 @@ mod tests {
     use super::*;
 
     fn valid(bytes: &[u8]) -> bool {
-        let mut cursor = Cursor::new(bytes, true);
+        let mut cursor = Cursor::new(bytes);
         cursor.skip().is_ok() && cursor.peek().is_none()
     }
 
@@ -406,7 +484,7 @@ mod tests {
     #[test]
     fn strings_are_decoded_as_javascript_does() {
         let text = |json: &[u8]| {
-            Cursor::new(json, true)
+            Cursor::new(json)
                 .string_or_skip()
                 .unwrap()
                 .map(|text| text.text().into_owned())

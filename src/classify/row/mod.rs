@@ -8,8 +8,9 @@ pub(crate) mod date;
 mod date_token;
 pub(crate) mod json;
 pub(crate) mod raw;
+mod strings;
 
-use json::{Cursor, Fail};
+use json::{Cursor, Fail, Stop};
 use raw::RawStr;
 use std::borrow::Cow;
 
@@ -19,6 +20,17 @@ pub(crate) enum Parsed<'a> {
     Row(Box<Row<'a>>),
     /// A value that is no object.
     NoObject,
+}
+
+impl<'a> Parsed<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Stop> {
+        if cursor.peek() != Some(b'{') {
+            return cursor.skip().map(|()| Self::NoObject);
+        }
+        let mut row = Box::<Row<'a>>::default();
+        row.read(cursor)?;
+        Ok(Self::Row(row))
+    }
 }
 
 /// The fields of a row that decide. No `Debug`: it holds text.
@@ -140,7 +152,7 @@ impl<'a> Content<'a> {
         matches!(self, Self::Blocks(blocks) if blocks.has_image)
     }
 
-    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Fail> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Stop> {
         match cursor.peek() {
             Some(b'"') => Ok(cursor.string_or_skip()?.map_or(Self::Absent, Self::Text)),
             Some(b'[') => {
@@ -163,7 +175,7 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Fail> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Stop> {
         let mut block = Self::default();
         if cursor.peek() != Some(b'{') {
             return cursor.skip().map(|()| block);
@@ -198,7 +210,7 @@ impl<'a> Blocks<'a> {
 }
 
 /// The text of a tool result: a string, or the first text among its blocks.
-fn read_tool_text<'a>(cursor: &mut Cursor<'a>) -> Result<Option<RawStr<'a>>, Fail> {
+fn read_tool_text<'a>(cursor: &mut Cursor<'a>) -> Result<Option<RawStr<'a>>, Stop> {
     if cursor.peek() != Some(b'[') {
         return cursor.string_or_skip();
     }
@@ -223,18 +235,19 @@ fn read_tool_text<'a>(cursor: &mut Cursor<'a>) -> Result<Option<RawStr<'a>>, Fai
 
 impl<'a> Row<'a> {
     /// Reads the first value of `bytes`; gives the offset just after it.
-    pub(crate) fn parse(bytes: &'a [u8], has_controls: bool) -> Result<(Parsed<'a>, usize), Fail> {
-        let mut cursor = Cursor::new(bytes, has_controls);
-        if cursor.peek() != Some(b'{') {
-            cursor.skip()?;
-            return Ok((Parsed::NoObject, cursor.position()));
-        }
-        let mut row = Box::<Self>::default();
-        cursor.object(|cursor, key| row.member(cursor, key))?;
-        Ok((Parsed::Row(row), cursor.position()))
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<(Parsed<'a>, usize), Fail> {
+        let mut cursor = Cursor::new(bytes);
+        let parsed = Parsed::read(&mut cursor).map_err(|stop| cursor.why(stop))?;
+        Ok((parsed, cursor.position()))
     }
 
-    fn member(&mut self, cursor: &mut Cursor<'a>, key: &[u8]) -> Result<(), Fail> {
+    /// Reads the object that the cursor is at; gives the offset just after it.
+    pub(crate) fn read(&mut self, cursor: &mut Cursor<'a>) -> Result<usize, Stop> {
+        cursor.object(|cursor, key| self.member(cursor, key))?;
+        Ok(cursor.position())
+    }
+
+    fn member(&mut self, cursor: &mut Cursor<'a>, key: &[u8]) -> Result<(), Stop> {
         match key {
             b"type" => self.kind = cursor.string_or_skip()?,
             b"subtype" => self.subtype = cursor.string_or_skip()?,
@@ -275,7 +288,7 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
-    fn read_tool_use_result(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Fail> {
+    fn read_tool_use_result(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Stop> {
         self.has_answers = false;
         if cursor.peek() != Some(b'{') {
             self.has_tool_use_result = cursor.presence()?;
@@ -316,7 +329,7 @@ pub(crate) fn is(field: Option<RawStr<'_>>, name: &str) -> bool {
     field.is_some_and(|text| text.is(name))
 }
 
-fn read_message<'a>(cursor: &mut Cursor<'a>) -> Result<Message<'a>, Fail> {
+fn read_message<'a>(cursor: &mut Cursor<'a>) -> Result<Message<'a>, Stop> {
     let mut message = Message::default();
     if cursor.peek() != Some(b'{') {
         return cursor.skip().map(|()| message);
@@ -332,7 +345,7 @@ fn read_message<'a>(cursor: &mut Cursor<'a>) -> Result<Message<'a>, Fail> {
     Ok(message)
 }
 
-fn read_origin<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Origin<'a>>, Fail> {
+fn read_origin<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Origin<'a>>, Stop> {
     if cursor.peek() != Some(b'{') {
         return cursor.skip().map(|()| None);
     }
@@ -348,7 +361,7 @@ fn read_origin<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Origin<'a>>, Fail> 
     Ok(kind.map(|kind| Origin { kind, subkind }))
 }
 
-fn read_attachment<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Attachment<'a>>, Fail> {
+fn read_attachment<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Attachment<'a>>, Stop> {
     if cursor.peek() != Some(b'{') {
         return cursor.skip().map(|()| None);
     }
