@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use upstreamd::classify::{CountCommands, Reader, ReaderState, Settings};
 use upstreamd::disk::{Disk as _, RealDisk};
 use upstreamd::ids::HashKey;
-use upstreamd::scan::window::{Rest, Window};
+use upstreamd::scan::window::Window;
 
 /// Counts newlines from an offset on, by reads of 256 KiB.
 pub(crate) fn newlines(path: &Path, from: u64) -> Duration {
@@ -45,16 +45,13 @@ fn judge(home: &Home, path: &Path, turns: u64) -> Duration {
     let key = HashKey::new([1; 32]);
     let began = Instant::now();
     let mut reader = Reader::new(&key, settings, ReaderState::default());
-    let (mut from, mut found) = (0, 0);
-    loop {
-        let window = Window::read(file.as_ref(), from, size, 1 << 20).unwrap();
+    let mut found = 0;
+    let mut window = Window::default();
+    window.begin(0, size, u64::MAX);
+    while window.read(file.as_ref()).unwrap() {
         for line in window.lines() {
             let rows = reader.read_line(&line).rows;
             found += rows.iter().filter(|row| row.verdict.human).count() as u64;
-        }
-        from = window.to;
-        if window.rest != Rest::More {
-            break;
         }
     }
     let took = began.elapsed();

@@ -193,6 +193,12 @@ impl Engine {
         self.log.link(&adopted.link.id)
     }
 
+    /// Follows a link's file to where it was moved, if it was; says whether.
+    pub fn follow_moved(&mut self, id: &LinkId) -> Result<bool> {
+        self.check_files()?;
+        self.means().follow_moved(id)
+    }
+
     /// Whether a person wants a session left alone.
     pub fn is_buried(&self, id: &LinkId) -> Result<bool> {
         self.journal.is_buried(id)

@@ -12,7 +12,8 @@ use serde_json::json;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Removes the session's events, its state version, its link, and the watches by \
-                        and of it. Its transcript is not touched; `unlink` keeps the events."
+                        and of it. Its transcript is not touched. It stays out until it is adopted \
+                        again; `unlink` keeps the events."
 )]
 pub(super) struct ForgetArgs {
     /// The session: its key, or its session id

@@ -122,7 +122,7 @@ fn nothing(context: &mut Context) -> Result<()> {
     if context.out.json {
         return context.out.json_line(&json!({ "links": [] }));
     }
-    context.out.line("No session is adopted. Adopt one with `upstreamd adopt SESSION`.")
+    context.out.line("No session is followed yet: `upstreamd run` follows all of them, `upstreamd adopt SESSION` one.")
 }
 
 impl Standing {

@@ -88,7 +88,7 @@ fn print(
     args: &OnceArgs,
 ) -> Result<()> {
     if report.links.is_empty() {
-        return out.line("No session is adopted. Adopt one with `upstreamd adopt SESSION`.");
+        return out.line("No session is followed yet: `upstreamd run` follows all of them, `upstreamd adopt SESSION` one.");
     }
     let mut table = Table::new(&[
         ("SESSION", Align::Left),

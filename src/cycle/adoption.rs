@@ -26,6 +26,8 @@ pub struct Adoption<'a> {
 pub enum From {
     /// The end of its last whole row.
     End,
+    /// The end that it had when it was so many bytes long.
+    At(u64),
     /// Its first row.
     Start,
     /// Its first row; it was born then, before our eyes, and rows older than that are copies.
@@ -49,7 +51,12 @@ impl Adoption<'_> {
         agent: &AgentId,
         from: From,
     ) -> Result<AdoptedLink> {
-        let link = link(self.disk, session, agent, from != From::End)?;
+        let offset = match from {
+            From::End => None,
+            From::At(size) => Some(size),
+            From::Start | From::Birth(_) => Some(0),
+        };
+        let link = link(self.disk, session, agent, offset)?;
         match self.log.link(&link.id)? {
             None => {
                 let file = open(self.disk, session)?;

@@ -2,11 +2,12 @@
 
 use super::report::{LinkReport, Outcome};
 use super::{Cycle, Progress};
+use crate::disk::OpenError;
 use crate::error::Result;
 use crate::ids::Generation;
 use crate::journal::{SourceCursor, SourceRow};
 use crate::killpoint::{self, KillPoint};
-use crate::link::{Link, file_ref};
+use crate::link::{Link, LinkId, file_ref};
 use crate::observe::Fact;
 use crate::probe::missing::{Cause, cause};
 use crate::record::MissingCause;
@@ -74,6 +75,24 @@ impl Cycle<'_> {
                 Ok(Progress::Done)
             }
         }
+    }
+
+    /// Follows a link's file to where it was moved, without waiting for more sights of it missing;
+    /// says whether it was moved.
+    pub fn follow_moved(&mut self, id: &LinkId) -> Result<bool> {
+        let Some(link) = self.log.link(id)? else { return Ok(false) };
+        let Some(path) = link.path() else { return Ok(false) };
+        if !matches!(self.disk.open(&path), Err(OpenError::Missing)) {
+            return Ok(false);
+        }
+        let Some((_, cursor)) = self.known(&link)? else { return Ok(false) };
+        let Cause::Moved(to) = cause(self.disk, &link, &path, &cursor, self.key) else {
+            return Ok(false);
+        };
+        let session = &link.id.session_key;
+        self.observer.observe(&Fact::Gone { session, path: &path, cause: "moved" });
+        self.moved(&link, &to, &mut LinkReport::new(link.clone()))?;
+        Ok(true)
     }
 
     /// Follows a file to its new path; its content goes on, so no event.

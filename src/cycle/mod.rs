@@ -136,7 +136,10 @@ impl<'a> Cycle<'a> {
             self.log.links(LinkFilter::All)?.into_iter().map(|link| link.id).collect();
         for (row, id) in self.journal.links()? {
             if !links.contains(&id) {
-                self.has_lost(&id, self.journal.last_event(row)?)?;
+                // What was forgotten on purpose is not lost.
+                if !self.journal.is_buried(&id)? {
+                    self.has_lost(&id, self.journal.last_event(row)?)?;
+                }
                 self.journal.forget_link(row)?;
             }
         }

@@ -102,11 +102,14 @@ impl Follower {
         self.watching = watching;
         match (setup.adopt, &mut self.newcomers) {
             (Adopt::Off, newcomers) => *newcomers = None,
-            (Adopt::Auto, Some(newcomers)) => newcomers.unlist(),
+            (Adopt::Auto, Some(newcomers)) => newcomers.begin_again(),
             (Adopt::Auto, newcomers) => *newcomers = Some(Newcomers::new(SystemClock.now())),
         }
-        self.table.unsettle();
         self.read_links_again()?;
+        // The old watches may have told what nobody heard.
+        for id in self.table.unsettled(self.engine.disk(), |_| true) {
+            self.enqueue(id);
+        }
         Ok(wakes)
     }
 
@@ -134,7 +137,7 @@ impl Follower {
             Change::Unknown => {
                 self.engine.observer().observe(&Fact::EventsLost);
                 self.engine.refresh()?;
-                self.watching.forget(Path::new("/"));
+                self.watching.folder_changed(Path::new("/"));
                 self.read_links_again()?;
                 for id in self.table.unsettled(self.engine.disk(), |_| true) {
                     self.enqueue(id);
@@ -162,11 +165,15 @@ impl Follower {
         if path.extension().is_some_and(|end| end == "sqlite-wal") {
             return self.read_links();
         }
-        // A folder came or went, or another took its place.
+        // A folder came or went, or another took its place; or a file that is none of ours.
+        let was_watched = self.watching.folder_changed(path);
+        if !was_watched && !self.engine.disk().is_folder(path) {
+            return Ok(());
+        }
         self.engine.refresh()?;
-        self.watching.forget(path);
         self.watch_folders();
-        for id in self.table.unsettled(self.engine.disk(), |file| file.starts_with(path)) {
+        // Nobody told what happened until the watches stood.
+        for id in self.table.unsettled(self.engine.disk(), |_| true) {
             self.enqueue(id);
         }
         Ok(())
@@ -266,7 +273,14 @@ impl Follower {
         if report.behind && self.engine.catches_up_at_once() {
             self.enqueue(id);
         }
-        if report.outcome.ends_link() { self.read_links_again() } else { Ok(()) }
+        if !report.outcome.ends_link() {
+            return Ok(());
+        }
+        if let Some(newcomers) = &mut self.newcomers {
+            // What stood beside it under its name is a session of its own now.
+            newcomers.begin_again();
+        }
+        self.read_links_again()
     }
 
     fn adopt(&mut self, newcomer: &Newcomer) -> Result<()> {
@@ -278,15 +292,34 @@ impl Follower {
         };
         let is_followed = self.table.has(&id) || self.table.follows(&session.path);
         if is_followed || self.engine.is_buried(&id)? {
-            return Ok(());
+            if let Some(newcomers) = &mut self.newcomers {
+                newcomers.settle(session);
+            }
+            // Perhaps it was moved: then there is no need to wait for three sights.
+            return if self.engine.follow_moved(&id)? { self.read_links_again() } else { Ok(()) };
         }
         // Who comes back is no newborn: its turns were counted before it went.
         let is_known = self.engine.log().state_version(&id.session_key, &agent)? > Sequence(0);
-        let from = if is_known { AdoptFrom::End } else { newcomer.from };
-        match self.engine.adopt(session, &agent, from) {
+        let from = match newcomer.from {
+            AdoptFrom::Birth(_) if is_known => AdoptFrom::End,
+            from => from,
+        };
+        let mut adopted = self.engine.adopt(session, &agent, from);
+        if matches!(adopted, Err(Error::Failed(_))) {
+            // Its store may have been made again since we looked where it is.
+            self.engine.refresh()?;
+            adopted = self.engine.adopt(session, &agent, from);
+        }
+        match adopted {
             Ok(link) => {
+                if let Some(newcomers) = &mut self.newcomers {
+                    newcomers.settle(session);
+                }
                 if let Some(link) = link {
-                    self.table.add(&link);
+                    let (session, path) = (&link.id.session_key, &session.path);
+                    let newborn = matches!(from, AdoptFrom::Birth(_));
+                    self.engine.observer().observe(&Fact::Adopted { session, path, newborn });
+                    self.table.add(&link, self.engine.disk());
                 }
                 self.pass(Arc::new(id))
             }
@@ -317,7 +350,7 @@ impl Follower {
         }
         self.last = last;
         self.engine.tidy()?;
-        let mut filling = self.table.begin_fill();
+        let mut filling = self.table.begin_fill(self.engine.disk());
         self.engine.log().each_link(self.engine.followed(), |link| filling.take(&link))?;
         for id in filling.new {
             self.enqueue(id);
@@ -354,6 +387,9 @@ impl Follower {
         self.queued.clear();
         self.cycle = None;
         self.version = None;
+        if let Some(newcomers) = &mut self.newcomers {
+            newcomers.begin_again();
+        }
     }
 
     /// Watches every folder that holds a followed file or may come to hold one.
@@ -361,14 +397,20 @@ impl Follower {
         let of_links = self.table.folders();
         let (disk, observer) = (self.engine.disk(), self.engine.observer());
         let Some(newcomers) = &mut self.newcomers else {
-            self.watching.set(&of_links, observer);
+            self.watching.set(&of_links, disk, observer);
             return;
         };
         // Watched first, then listed: what comes in between is told by an event.
         let mut projects = disk.projects();
+        if projects.stores.is_empty() {
+            observer.observe(&Fact::NoClaudeFolder);
+        }
         for _ in 0..MOST_LISTINGS {
             let folders = of_links.iter().chain(&projects.stores).chain(projects.folders.keys());
-            if !self.watching.set(&folders.cloned().collect(), observer) {
+            let is_new = self.watching.set(&folders.cloned().collect(), disk, observer);
+            // What went before its watch stood may be there again, and no event tells of it.
+            let mut found = projects.stores.iter().chain(projects.folders.keys());
+            if !is_new && found.all(|folder| self.watching.has(folder)) {
                 break;
             }
             projects = disk.projects();

@@ -6,8 +6,8 @@
 //! (`disk`).
 
 use crate::cycle::AdoptFrom;
-use crate::disk::{Projects, RealDisk, SessionFile, Sessions};
-use crate::ids::Timestamp;
+use crate::disk::{Disk as _, Projects, RealDisk, SessionFile, Sessions};
+use crate::ids::{Timestamp, is_plain_id};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,9 @@ pub(super) struct Newcomers {
     waiting: VecDeque<Newcomer>,
     /// The paths of those that wait.
     known: HashSet<PathBuf>,
+    /// How long the older ones were when they were first seen: what is written while they wait is
+    /// no history.
+    ends: HashMap<PathBuf, u64>,
 }
 
 /// A session file to be adopted.
@@ -38,7 +41,13 @@ pub(super) struct Newcomer {
 
 impl Newcomers {
     pub(super) fn new(since: Timestamp) -> Self {
-        Self { since, listed: HashMap::new(), waiting: VecDeque::new(), known: HashSet::new() }
+        Self {
+            since,
+            listed: HashMap::new(),
+            waiting: VecDeque::new(),
+            known: HashSet::new(),
+            ends: HashMap::new(),
+        }
     }
 
     /// Lists the project folders that changed since they were listed last, and keeps the files that
@@ -73,14 +82,20 @@ impl Newcomers {
         if !self.known.insert(session.path.clone()) {
             return;
         }
-        let born = disk.born(&session.path);
-        match born.filter(|born| born.plus_ms(COARSE_MS) >= self.since) {
-            // Somebody is at its keyboard.
-            Some(born) => {
-                self.waiting.push_front(Newcomer { session, from: AdoptFrom::Birth(born) });
-            }
-            None => self.waiting.push_back(Newcomer { session, from: AdoptFrom::End }),
+        if !is_plain_id(session.thread_id.as_str()) {
+            // No session of Claude Code: somebody's copy or notes.
+            return;
         }
+        let born = disk.born(&session.path);
+        if let Some(born) = born.filter(|born| born.plus_ms(COARSE_MS) >= self.since) {
+            // Somebody is at its keyboard.
+            self.waiting.push_front(Newcomer { session, from: AdoptFrom::Birth(born) });
+            return;
+        }
+        let from = disk.glance(&session.path).map_or(AdoptFrom::End, |stat| {
+            AdoptFrom::At(*self.ends.entry(session.path.clone()).or_insert(stat.size))
+        });
+        self.waiting.push_back(Newcomer { session, from });
     }
 
     /// The next file to be adopted.
@@ -90,6 +105,11 @@ impl Newcomers {
         Some(next)
     }
 
+    /// Forgets a file that is adopted, or left alone.
+    pub(super) fn settle(&mut self, session: &SessionFile) {
+        self.ends.remove(&session.path);
+    }
+
     /// Has a file's folder listed again: it could not be adopted now.
     pub(super) fn try_again(&mut self, session: &SessionFile) {
         if let Some(folder) = session.path.parent() {
@@ -97,9 +117,11 @@ impl Newcomers {
         }
     }
 
-    /// Has all folders listed again.
-    pub(super) fn unlist(&mut self) {
+    /// Gives up who waits, and has all folders listed again.
+    pub(super) fn begin_again(&mut self) {
         self.listed.clear();
+        self.waiting.clear();
+        self.known.clear();
     }
 
     /// Whether none waits.

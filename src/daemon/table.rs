@@ -4,7 +4,7 @@
 //! was read, is asked of the databases at each pass.
 
 use crate::cycle::LinkReport;
-use crate::disk::{Disk, FileStat};
+use crate::disk::{Disk, FileStat, RealDisk};
 use crate::ids::{SourceKey, Timestamp};
 use crate::journal::SourceCursor;
 use crate::link::{Link, LinkId};
@@ -34,14 +34,15 @@ struct Entry {
 
 impl Table {
     /// Begins to take the links as they are now. What is known of those that are the same stays.
-    pub(super) fn begin_fill(&mut self) -> Filling<'_> {
+    pub(super) fn begin_fill<'a>(&'a mut self, disk: &'a RealDisk) -> Filling<'a> {
         let old = std::mem::take(self);
-        Filling { table: self, old, folders: HashMap::new(), new: Vec::new() }
+        Filling { table: self, disk, old, folders: HashMap::new(), new: Vec::new() }
     }
 
     /// Takes one more link.
-    pub(super) fn add(&mut self, link: &Link) {
-        let file = link.path().map(|path| real(&path, &mut HashMap::new())).unwrap_or_default();
+    pub(super) fn add(&mut self, link: &Link, disk: &RealDisk) {
+        let file =
+            link.path().map(|path| real(&path, disk, &mut HashMap::new())).unwrap_or_default();
         self.remove(&link.id);
         self.insert(file, Entry::of(link));
     }
@@ -142,6 +143,7 @@ impl Table {
 #[derive(Debug)]
 pub(super) struct Filling<'a> {
     table: &'a mut Table,
+    disk: &'a RealDisk,
     old: Table,
     folders: HashMap<PathBuf, PathBuf>,
     /// The links that are new or not the same any more.
@@ -150,7 +152,8 @@ pub(super) struct Filling<'a> {
 
 impl Filling<'_> {
     pub(super) fn take(&mut self, link: &Link) {
-        let file = link.path().map(|path| real(&path, &mut self.folders)).unwrap_or_default();
+        let file =
+            link.path().map(|path| real(&path, self.disk, &mut self.folders)).unwrap_or_default();
         let mut entry = Entry::of(link);
         match self.old.remove(&link.id) {
             Some(old) if old.is_same(&entry) => entry.settled = old.settled,
@@ -189,14 +192,14 @@ fn unsettled<'a>(
 }
 
 /// A path below its real folder, as file events name it. Folders come many times.
-fn real(path: &Path, folders: &mut HashMap<PathBuf, PathBuf>) -> PathBuf {
+fn real(path: &Path, disk: &RealDisk, folders: &mut HashMap<PathBuf, PathBuf>) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return path.to_owned();
     };
     if let Some(real) = folders.get(folder) {
         return real.join(name);
     }
-    let real = fs_err::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let real = disk.real(folder).unwrap_or_else(|| folder.to_owned());
     let file = real.join(name);
     folders.insert(folder.to_owned(), real);
     file

@@ -5,6 +5,7 @@
 //! elsewhere: what is done about it (`follower`), the cycles that find what no event told (`mod`).
 
 use crate::config::Watch;
+use crate::disk::{Disk as _, RealDisk};
 use crate::observe::{Fact, Observer};
 use notify::event::{CreateKind, ModifyKind, RemoveKind};
 use notify::{
@@ -12,7 +13,6 @@ use notify::{
     RecursiveMode, Watcher as _,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +34,7 @@ const OF_STORE: EventKindMask = EventKindMask::ACCESS_CLOSE;
 #[derive(Debug)]
 pub(super) struct Watching {
     watcher: Option<RecommendedWatcher>,
+    handler: Handler,
     /// Watches the signal log's folder.
     store: Option<RecommendedWatcher>,
     mode: Watch,
@@ -62,6 +63,7 @@ pub(super) enum Change {
 }
 
 /// Turns events into paths; never waits.
+#[derive(Debug, Clone)]
 struct Handler {
     signal_log_wal: PathBuf,
     paths: mpsc::Sender<PathBuf>,
@@ -73,13 +75,14 @@ impl Watching {
     pub(super) fn new(mode: Watch, signal_log: &Path, observer: &dyn Observer) -> (Self, Wakes) {
         let (send, paths) = mpsc::channel(WAITING);
         let lost = Arc::new(AtomicBool::new(false));
-        let handler = || Handler {
+        let handler = Handler {
             signal_log_wal: wal_of(signal_log),
             paths: send.clone(),
             lost: Arc::clone(&lost),
         };
         let mut watching = Self {
             watcher: None,
+            handler: handler.clone(),
             store: None,
             mode,
             watched: BTreeMap::new(),
@@ -88,12 +91,12 @@ impl Watching {
         if matches!(mode, Watch::Poll(_)) {
             return (watching, Wakes { paths, lost, _open: send });
         }
-        match watcher(handler(), OF_TRANSCRIPTS) {
+        match watcher(handler.clone(), OF_TRANSCRIPTS) {
             Ok(watcher) => watching.watcher = Some(watcher),
             Err(error) => watching.tell(observer, signal_log, &error),
         }
         let folder = signal_log.parent().unwrap_or(Path::new("/"));
-        let store = watcher(handler(), OF_STORE).and_then(|mut watcher| {
+        let store = watcher(handler, OF_STORE).and_then(|mut watcher| {
             watcher.watch(folder, RecursiveMode::NonRecursive).map(|()| watcher)
         });
         match store {
@@ -104,7 +107,12 @@ impl Watching {
     }
 
     /// Watches these folders from now on, and no others; says whether any of them was not watched.
-    pub(super) fn set(&mut self, wanted: &BTreeSet<PathBuf>, observer: &dyn Observer) -> bool {
+    pub(super) fn set(
+        &mut self,
+        wanted: &BTreeSet<PathBuf>,
+        disk: &RealDisk,
+        observer: &dyn Observer,
+    ) -> bool {
         let gone: Vec<PathBuf> =
             self.watched.keys().filter(|folder| !wanted.contains(*folder)).cloned().collect();
         for folder in gone {
@@ -113,28 +121,31 @@ impl Watching {
         self.polled.retain(|folder| wanted.contains(folder));
         let mut is_new = false;
         for folder in wanted {
-            is_new |= self.watch(folder, observer);
+            is_new |= self.watch(folder, disk, observer);
         }
         is_new
     }
 
-    /// Forgets the watches of a folder and of what is below it: they ended with it, though another
-    /// of the same number may stand in its place.
-    pub(super) fn forget(&mut self, folder: &Path) {
-        let below: Vec<PathBuf> =
-            self.watched.keys().filter(|watched| watched.starts_with(folder)).cloned().collect();
-        for folder in below {
-            self.unwatch(&folder);
+    /// Takes note that a folder came, went or was renamed; says whether it or one below it was
+    /// watched. Then all watches are made anew with the next `set`: a watch ends with its folder,
+    /// though another of the same number may stand in its place, and what the system says of the
+    /// old one may end the new one's.
+    pub(super) fn folder_changed(&mut self, folder: &Path) -> bool {
+        if !self.watched.keys().any(|watched| watched.starts_with(folder)) {
+            return false;
         }
+        self.watched.clear();
+        self.watcher = watcher(self.handler.clone(), OF_TRANSCRIPTS).ok();
+        true
     }
 
     /// Watches a folder; says whether that is new.
-    fn watch(&mut self, folder: &Path, observer: &dyn Observer) -> bool {
-        let Ok(meta) = fs_err::metadata(folder) else {
+    fn watch(&mut self, folder: &Path, disk: &RealDisk, observer: &dyn Observer) -> bool {
+        let Some(stat) = disk.glance(folder) else {
             self.unwatch(folder);
             return false;
         };
-        let number = (meta.dev(), meta.ino());
+        let number = (stat.device, stat.inode);
         if self.watched.get(folder) == Some(&number) {
             return false;
         }
@@ -145,15 +156,18 @@ impl Watching {
             }
             return false;
         };
-        match watcher.watch(folder, RecursiveMode::NonRecursive) {
-            Ok(()) => {
+        let watch = || watcher.watch(folder, RecursiveMode::NonRecursive);
+        // A dead disk holds this up as any other call.
+        match disk.patience().during(folder, watch) {
+            None => {}
+            Some(Ok(())) => {
                 self.watched.insert(folder.to_owned(), number);
                 self.polled.remove(folder);
                 return true;
             }
             // It went just now; it is asked for again with the next cycle.
-            Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => {}
-            Err(error) => {
+            Some(Err(error)) if matches!(error.kind, ErrorKind::PathNotFound) => {}
+            Some(Err(error)) => {
                 self.tell(observer, folder, &error);
                 if self.mode != Watch::Native {
                     self.polled.insert(folder.to_owned());
@@ -181,6 +195,11 @@ impl Watching {
         };
         let polled = self.mode != Watch::Native;
         observer.observe(&Fact::Unwatchable { folder, reason: &reason, polled });
+    }
+
+    /// Whether a folder is watched, or looked at in intervals.
+    pub(super) fn has(&self, folder: &Path) -> bool {
+        self.watched.contains_key(folder) || self.polled.contains(folder)
     }
 
     /// Whether a folder must be looked at in intervals.

@@ -107,7 +107,15 @@ impl RealDisk {
         }
     }
 
-    fn real(&self, path: &Path) -> Option<PathBuf> {
+    /// Whether there is a folder at a path.
+    #[must_use]
+    pub fn is_folder(&self, path: &Path) -> bool {
+        self.patience.during(path, || path.is_dir()) == Some(true)
+    }
+
+    /// The real path, if there is one and its disk answers.
+    #[must_use]
+    pub fn real(&self, path: &Path) -> Option<PathBuf> {
         real(&self.patience, path)
     }
 }

@@ -45,6 +45,12 @@ impl RealDisk {
         self.anchors = anchors(&self.roots, &self.patience);
     }
 
+    /// How long its calls take.
+    #[must_use]
+    pub fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
     /// Looks at other Claude folders from now on.
     pub fn set_roots(&mut self, roots: Vec<PathBuf>) {
         self.roots = roots;
@@ -149,8 +155,14 @@ impl Disk for RealDisk {
                 self.sessions_below(&projects, &mut found);
                 !found.files.is_empty()
             }),
-            cleaned_at: root.and_then(|root| modified(&root.join(".last-cleanup"))),
-            cleanup_age_ms: root.map_or(CLEANUP_AGE_DAYS, |root| cleanup_days(root)) * DAY_MS,
+            cleaned_at: root.and_then(|root| {
+                let path = root.join(".last-cleanup");
+                self.patience.during(&path, || modified(&path)).flatten()
+            }),
+            cleanup_age_ms: DAY_MS
+                * root
+                    .and_then(|root| self.patience.during(root, || cleanup_days(root)))
+                    .unwrap_or(CLEANUP_AGE_DAYS),
         }
     }
 }

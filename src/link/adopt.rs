@@ -49,18 +49,20 @@ pub fn find_session(disk: &dyn Disk, wanted: &str) -> Result<SessionFile> {
     }
 }
 
-/// The link that adopts a session: read from just after its last line end, or from its start.
+/// The link that adopts a session: read from just after the last line end before `end`, or before
+/// its own end.
 pub fn link(
     disk: &dyn Disk,
     session: &SessionFile,
     agent: &AgentId,
-    from_start: bool,
+    end: Option<u64>,
 ) -> Result<NewLink> {
     let ref_json = file_ref(&session.path).ok_or_else(|| {
         Error::Failed(format!("{} is no UTF-8 path and cannot be followed", session.path.display()))
     })?;
     let file = open(disk, session)?;
-    let offset = if from_start { 0 } else { row_start(file.as_ref(), file.stat()?.size)? };
+    let size = file.stat()?.size;
+    let offset = row_start(file.as_ref(), end.unwrap_or(size).min(size))?;
     Ok(NewLink {
         id: LinkId { session_key: session_key(agent, &session.thread_id), agent_id: agent.clone() },
         catalog_id: CatalogId::new(CATALOG),

@@ -77,6 +77,17 @@ impl Observer for LogObserver {
             Fact::Unplaced { session, events } => {
                 warn!(%session, events, "Events of another writer match no row.");
             }
+            Fact::NoClaudeFolder => {
+                if self.is_new("folders".to_owned(), "none") {
+                    warn!("There is no Claude folder yet; --claude-dir names others.");
+                }
+            }
+            Fact::Adopted { session, path, newborn: true } => {
+                info!(%session, path = %path.display(), "A new session is followed.");
+            }
+            Fact::Adopted { session, path, newborn: false } => {
+                debug!(%session, path = %path.display(), "A session is followed from its end.");
+            }
             Fact::NotFollowed { path, reason } => {
                 if self.is_new(format!("newcomer {}", path.display()), reason) {
                     warn!(path = %path.display(), reason, "A session is not followed yet; it is tried again.");

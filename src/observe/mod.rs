@@ -95,6 +95,17 @@ pub enum Fact<'a> {
     },
     /// File events were lost, or came faster than they could be taken: everything is looked at.
     EventsLost,
+    /// There is no Claude folder, or none that answers.
+    NoClaudeFolder,
+    /// A session was adopted by itself.
+    Adopted {
+        /// The session.
+        session: &'a SessionKey,
+        /// Its file.
+        path: &'a Path,
+        /// Whether it was born before our eyes, and is followed from its first row.
+        newborn: bool,
+    },
     /// A session could not be adopted by itself; it is tried again.
     NotFollowed {
         /// Its file.

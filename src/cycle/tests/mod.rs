@@ -86,7 +86,9 @@ impl World {
     fn adopt(&mut self, from_start: bool) {
         let session = self.disk.sessions().files.pop().unwrap();
         let now = self.tick();
-        let link = adopt::link(&self.disk, &session, &AgentId::new("main"), from_start).unwrap();
+        let link =
+            adopt::link(&self.disk, &session, &AgentId::new("main"), from_start.then_some(0))
+                .unwrap();
         self.log.adopt(&link, now).unwrap();
     }
 
