@@ -18,8 +18,12 @@
 //! |---|---|
 //! | the rule that decided on a row; where to add one | [`classify`], `classify/rules.rs` |
 //! | where an event's dedupe key is made | [`record`], `record/window.rs` |
-//! | what happens when a file shrinks or is replaced | [`probe`] decides, `cycle/reading.rs` reads it again |
+//! | what happens when a file shrinks or is replaced | [`probe`] decides, `cycle/reading.rs` reads it again, over passes by `cycle/again.rs` |
 //! | what happens when a file is gone | `cycle/gone.rs`, its cause in [`probe::missing`] |
+//! | when something is looked at; which file an event names | `daemon/follower.rs`, `daemon/watching.rs` |
+//! | where a new session is followed from | `daemon/newcomers.rs`, `cycle/adoption.rs` |
+//! | how a row longer than a window is read | `classify/outline`, driven by `classify/lines.rs` |
+//! | what happens when a disk hangs | [`disk::Patience`] is what is seen of it, `daemon/hung.rs` acts |
 //! | what survives `kill -9` at any instruction | [`journal`], its intents; the three commits in `cycle/recording.rs`; an event that is there already is found in `record/window.rs` |
 //! | where reading starts, and what is history | `cycle/first_sight.rs` |
 //! | the text of a notice | [`notice`] |
