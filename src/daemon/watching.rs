@@ -7,7 +7,7 @@
 use crate::config::Watch;
 use crate::disk::{Disk as _, RealDisk};
 use crate::observe::{Fact, Observer};
-use notify::event::{CreateKind, ModifyKind, RemoveKind};
+use notify::event::{ModifyKind, RemoveKind};
 use notify::{
     Config, ErrorKind, Event, EventHandler, EventKind, EventKindMask, RecommendedWatcher,
     RecursiveMode, Watcher as _,
@@ -283,7 +283,8 @@ fn watcher(handler: Handler, kinds: EventKindMask) -> notify::Result<Recommended
 const fn is_of_folder(kind: EventKind) -> bool {
     matches!(
         kind,
-        EventKind::Create(CreateKind::Folder | CreateKind::Any)
+        // A symbolic link to a folder is made as a file is.
+        EventKind::Create(_)
             | EventKind::Remove(RemoveKind::Folder | RemoveKind::Any | RemoveKind::Other)
             | EventKind::Modify(ModifyKind::Name(_))
     )
