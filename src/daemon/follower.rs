@@ -171,7 +171,8 @@ impl Follower {
             return Ok(());
         }
         self.engine.refresh()?;
-        self.watch_folders();
+        // Files may have other real paths now.
+        self.read_links_again()?;
         // Nobody told what happened until the watches stood.
         for id in self.table.unsettled(self.engine.disk(), |_| true) {
             self.enqueue(id);
