@@ -22,11 +22,15 @@ use crate::observe::Fact;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Windows recorded until the write-ahead logs are worth a checkpoint: it waits for the disk, and
 /// would keep somebody's turn waiting for it.
 const CHECKPOINT_AFTER: usize = 200;
+
+/// How long it is not said again that events were lost.
+const SAID_FOR: Duration = Duration::from_secs(60);
 
 /// Listings of the folders in a row, while each shows new ones; the next event goes on.
 const MOST_LISTINGS: usize = 8;
@@ -46,6 +50,8 @@ pub(super) struct Follower {
     cycle: Option<Under>,
     /// Windows recorded since the last checkpoint.
     to_checkpoint: usize,
+    /// When it was last said that events were lost.
+    lost_at: Option<Instant>,
     /// The signal log's `data_version` when the links were read.
     version: Option<i64>,
     /// The last event's number then: a smaller one later is a restored log.
@@ -81,6 +87,7 @@ impl Follower {
             queued: HashSet::new(),
             cycle: None,
             to_checkpoint: 0,
+            lost_at: None,
             version: None,
             last: Sequence::default(),
         };
@@ -135,7 +142,12 @@ impl Follower {
     pub(super) fn wake(&mut self, change: Change) -> Result<()> {
         match change {
             Change::Unknown => {
-                self.engine.observer().observe(&Fact::EventsLost);
+                // One burst overruns more than one queue: it is said once a minute.
+                let now = Instant::now();
+                if self.lost_at.is_none_or(|at| now - at >= SAID_FOR) {
+                    self.lost_at = Some(now);
+                    self.engine.observer().observe(&Fact::EventsLost);
+                }
                 self.engine.refresh()?;
                 self.watching.folder_changed(Path::new("/"));
                 self.read_links_again()?;
