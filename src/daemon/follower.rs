@@ -101,12 +101,12 @@ impl Follower {
         Ok((follower, wakes))
     }
 
-    /// Takes other settings from now on, and watches anew.
-    pub(super) fn change(&mut self, setup: &Setup, plan: Plan) -> Result<Wakes> {
+    /// Takes other settings from now on, and watches anew: `wakes` tells of the new watches, whatever
+    /// fails after that.
+    pub(super) fn change(&mut self, setup: &Setup, plan: Plan, wakes: &mut Wakes) -> Result<()> {
         self.engine.reconfigure(plan);
-        let (watching, wakes) =
+        (self.watching, *wakes) =
             Watching::new(setup.watch, self.engine.signal_log(), self.engine.observer());
-        self.watching = watching;
         match (setup.adopt, &mut self.newcomers) {
             (Adopt::Off, newcomers) => *newcomers = None,
             (Adopt::Auto, Some(newcomers)) => newcomers.begin_again(),
@@ -117,7 +117,7 @@ impl Follower {
         for id in self.table.unsettled(self.engine.disk(), |_| true) {
             self.enqueue(id);
         }
-        Ok(wakes)
+        Ok(())
     }
 
     /// Begins a cycle: all links that may have something new are to be passed.

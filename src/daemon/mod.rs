@@ -18,6 +18,7 @@ use crate::config::{Adopt, Watch};
 use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
+use crate::lock::Lock;
 use hung::Hung;
 use sd_notify::NotifyState;
 pub use signals::Signal;
@@ -200,11 +201,10 @@ async fn serve(
                 if let Some(lock) = &lock && hung.has_hung(worker.patience(), setup.source_deadline) {
                     let path = worker.patience().park(&plan.claude_dirs);
                     error!(path = %path.display(), "The disk does not answer; going on without it until it does.");
-                    let patience = Arc::new(worker.patience().of_successor());
-                    let engine = Engine::open_again(plan.clone(), Arc::clone(lock), patience)?;
-                    let successor = Worker::spawn(engine, setup, since)?;
-                    hung.add(std::mem::replace(&mut worker, successor).abandon(), path);
-                    worker.ask(Job::Cycle);
+                    match successor(&worker, plan.clone(), Arc::clone(lock), setup, since) {
+                        Ok(successor) => hung.add(std::mem::replace(&mut worker, successor).abandon(), path),
+                        Err(error) => error!(%error, "Nobody can go on in its place yet; it is tried again."),
+                    }
                 }
             }
             _ = prune.tick() => {
@@ -224,6 +224,20 @@ async fn serve(
     }
     info!("Stopped.");
     Ok(())
+}
+
+/// A worker that goes on in the place of one that hangs, and looks at everything first.
+fn successor(
+    worker: &Worker,
+    plan: Plan,
+    lock: Arc<Lock>,
+    setup: Setup,
+    since: Timestamp,
+) -> Result<Worker> {
+    let patience = Arc::new(worker.patience().of_successor());
+    let mut worker = Worker::spawn(Engine::open_again(plan, lock, patience)?, setup, since)?;
+    worker.ask(Job::Cycle);
+    Ok(worker)
 }
 
 /// Since when sessions are adopted by themselves: a short stop, such as for a new version, is none.

@@ -253,7 +253,7 @@ impl Thread {
             Job::Release => self.follower.release().map(|()| Some(Outcome::Done)),
             Job::Prune => Ok(Some(Outcome::Prune(self.follower.prune()))),
             Job::Change(setup, plan) => {
-                self.wakes = self.follower.change(&setup, *plan)?;
+                self.follower.change(&setup, *plan, &mut self.wakes)?;
                 Ok(Some(Outcome::Done))
             }
         }

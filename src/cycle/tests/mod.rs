@@ -137,17 +137,7 @@ impl World {
     }
 
     fn cycle_until(&mut self, point: Option<KillPoint>) -> Option<CycleReport> {
-        let mut cycle = Cycle {
-            log: &mut self.log,
-            journal: &mut self.journal,
-            again: &mut self.again,
-            disk: &self.disk,
-            clock: &self.clock,
-            observer: &Nobody,
-            key: &self.key,
-            rules: &self.rules,
-        };
-        let report = armed::until(point, || cycle.run().unwrap());
+        let report = armed::until(point, || self.means().run().unwrap());
         if report.is_none() {
             // The next life remembers nothing.
             self.again = ReadingAgain::default();
@@ -158,7 +148,11 @@ impl World {
     /// One pass, as an event wakes it.
     fn look(&mut self) -> LinkReport {
         let id = self.link().unwrap().id;
-        let mut cycle = Cycle {
+        self.means().look(&id).unwrap().unwrap()
+    }
+
+    fn means(&mut self) -> Cycle<'_> {
+        Cycle {
             log: &mut self.log,
             journal: &mut self.journal,
             again: &mut self.again,
@@ -167,8 +161,7 @@ impl World {
             observer: &Nobody,
             key: &self.key,
             rules: &self.rules,
-        };
-        cycle.look(&id).unwrap().unwrap()
+        }
     }
 
     fn link(&self) -> Option<Link> {
