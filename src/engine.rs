@@ -165,10 +165,15 @@ impl Engine {
         self.means().tidy()
     }
 
-    /// One pass over a link's source; `None` where there is no such link.
-    pub fn look(&mut self, id: &LinkId) -> Result<Option<LinkReport>> {
+    /// One pass over a link's source; `None` where there is no such link. It ends early where
+    /// somebody waits for it.
+    pub fn look(
+        &mut self,
+        id: &LinkId,
+        is_awaited: &dyn Fn() -> bool,
+    ) -> Result<Option<LinkReport>> {
         self.check_files()?;
-        self.means().look(id)
+        Cycle { is_awaited, ..self.means() }.look(id)
     }
 
     /// Adopts a session; `None` where its link is gone again already.
@@ -243,6 +248,7 @@ impl Engine {
             observer: &self.observer as &dyn Observer,
             key: &self.key,
             rules: &self.rules,
+            is_awaited: &|| false,
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Lines<'a> {
     reader: Reader,
     /// Bytes that a pass reads at most.
     window: u64,
+    /// Whether a pass is to end with what it has read.
+    ends_early: Option<&'a dyn Fn() -> bool>,
     position: u64,
     part: Option<LongLine>,
     /// The last bytes that were read before the position.
@@ -56,6 +58,7 @@ impl<'a> Lines<'a> {
             file,
             reader,
             window,
+            ends_early: None,
             position,
             part,
             tail: Vec::new(),
@@ -63,6 +66,13 @@ impl<'a> Lines<'a> {
             held: Window::default(),
             buffer: Vec::new(),
         }
+    }
+
+    /// From now on a pass ends before its window does where this says so, though not before it has
+    /// read something.
+    pub(crate) fn ending_early(mut self, when: &'a dyn Fn() -> bool) -> Self {
+        self.ends_early = Some(when);
+        self
     }
 
     /// Just after the last whole line.
@@ -107,6 +117,9 @@ impl<'a> Lines<'a> {
             }
             self.position = self.held.position();
             keep_tail(&mut self.tail, self.held.bytes());
+            if self.position < size && self.is_to_end() {
+                return Ok(Rest::More);
+            }
         }
         let rest = self.held.rest();
         if rest == Rest::Long {
@@ -140,6 +153,9 @@ impl<'a> Lines<'a> {
             end = part.take(self.file, bytes)?;
             let taken = end.map_or(filled, |end| usize::try_from(end + 1 - from).unwrap_or(filled));
             keep_tail(&mut self.part_tail, bytes.get(..taken).unwrap_or_default());
+            if self.is_to_end() {
+                break;
+            }
         }
         self.buffer = buffer;
         let Some(end) = end else {
@@ -173,6 +189,10 @@ impl<'a> Lines<'a> {
         let report = self.reader.read_line(&line);
         self.position = next;
         each(JudgedLine { extent: line.extent(), report })
+    }
+
+    fn is_to_end(&self) -> bool {
+        self.ends_early.is_some_and(|when| when())
     }
 
     fn end_part<E: From<io::Error>>(

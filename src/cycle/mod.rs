@@ -83,6 +83,8 @@ pub struct Cycle<'a> {
     pub key: &'a HashKey,
     /// How it is done.
     pub rules: &'a Rules,
+    /// Whether somebody waits, so that the pass at hand is to end with what it has read.
+    pub is_awaited: &'a dyn Fn() -> bool,
 }
 
 /// Whether a source has more to read.

@@ -137,7 +137,8 @@ impl Cycle<'_> {
         };
         let reader = Reader::new(self.key, self.rules.classify, at.reader.clone());
         let part = at.row.as_ref().map(|row| row.line.clone());
-        let mut lines = Lines::new(file, reader, self.rules.scan_window, at.position, part);
+        let mut lines = Lines::new(file, reader, self.rules.scan_window, at.position, part)
+            .ending_early(self.is_awaited);
         let rest = loop {
             let rest = lines.pass(stat.size, |line| {
                 self.tell(path, &line.report);

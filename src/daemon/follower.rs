@@ -47,6 +47,8 @@ pub(super) struct Follower {
     /// Links to be passed, each once.
     queue: VecDeque<Arc<LinkId>>,
     queued: HashSet<Arc<LinkId>>,
+    /// Those that are far behind: what is new there waits for what is old.
+    behind: HashSet<Arc<LinkId>>,
     cycle: Option<Under>,
     /// Windows recorded since the last checkpoint.
     to_checkpoint: usize,
@@ -85,6 +87,7 @@ impl Follower {
             newcomers: None,
             queue: VecDeque::new(),
             queued: HashSet::new(),
+            behind: HashSet::new(),
             cycle: None,
             to_checkpoint: 0,
             lost_at: None,
@@ -163,7 +166,8 @@ impl Follower {
     fn wake_path(&mut self, path: &Path) -> Result<()> {
         if self.table.follows(path) {
             // At once, before whatever waits: somebody just wrote there.
-            let new = self.table.new_in(path, self.engine.disk());
+            let mut new = self.table.new_in(path, self.engine.disk());
+            new.retain(|id| !self.behind.contains(id));
             return new.into_iter().try_for_each(|id| self.pass(id));
         }
         if path.extension().is_some_and(|end| end == "jsonl") {
@@ -274,7 +278,10 @@ impl Follower {
             self.read_links()?;
         }
         let is_of_cycle = self.cycle.as_mut().is_some_and(|cycle| cycle.left.remove(&id));
-        let Some(report) = self.engine.look(&id)? else {
+        // Whoever is far behind makes room for who just wrote.
+        let Self { engine, watching, .. } = self;
+        let Some(report) = engine.look(&id, &|| watching.has_woken())? else {
+            self.behind.remove(&id);
             return self.read_links_again();
         };
         self.to_checkpoint += usize::from(report.event.is_some());
@@ -284,7 +291,10 @@ impl Follower {
         }
         self.table.note(&report);
         if report.behind && self.engine.catches_up_at_once() {
+            self.behind.insert(Arc::clone(&id));
             self.enqueue(id);
+        } else {
+            self.behind.remove(&id);
         }
         if !report.outcome.ends_link() {
             return Ok(());
@@ -398,6 +408,7 @@ impl Follower {
     pub(super) fn give_up(&mut self) {
         self.queue.clear();
         self.queued.clear();
+        self.behind.clear();
         self.cycle = None;
         self.version = None;
         if let Some(newcomers) = &mut self.newcomers {

@@ -197,6 +197,11 @@ impl Watching {
         observer.observe(&Fact::Unwatchable { folder, reason: &reason, polled });
     }
 
+    /// Whether an event waits.
+    pub(super) fn has_woken(&self) -> bool {
+        self.handler.paths.capacity() < WAITING
+    }
+
     /// Whether a folder is watched, or looked at in intervals.
     pub(super) fn has(&self, folder: &Path) -> bool {
         self.watched.contains_key(folder) || self.polled.contains(folder)

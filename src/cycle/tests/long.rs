@@ -49,6 +49,25 @@ fn a_row_of_many_windows_is_read_a_window_a_cycle_and_counted_at_its_end() {
 }
 
 #[test]
+fn a_pass_that_somebody_waits_for_ends_early_and_is_carried_on() {
+    let mut world = World::adopted();
+    world.rules.scan_window = 1 << 30;
+    world.cycle();
+    let mut rows = String::new();
+    for _ in 0..1000 {
+        rows += &(long(&mut world, 1000) + &world.typed());
+    }
+    rows += &(long(&mut world, 3 << 20) + &world.typed());
+    world.disk.append(PATH, rows.as_bytes());
+    let mut passes = 1;
+    while world.look_awaited().behind {
+        passes += 1;
+    }
+    assert!(passes > 5, "{passes}");
+    assert_eq!((world.turns(), cursor(&world).position), (2002, size(&world)));
+}
+
+#[test]
 fn a_long_row_that_is_being_written_is_not_read_again_until_it_grows() {
     let mut world = world(1000);
     let row = long(&mut world, 5000);

@@ -151,6 +151,12 @@ impl World {
         self.means().look(&id).unwrap().unwrap()
     }
 
+    /// One pass while somebody waits for its end.
+    fn look_awaited(&mut self) -> LinkReport {
+        let id = self.link().unwrap().id;
+        Cycle { is_awaited: &|| true, ..self.means() }.look(&id).unwrap().unwrap()
+    }
+
     fn means(&mut self) -> Cycle<'_> {
         Cycle {
             log: &mut self.log,
@@ -161,6 +167,7 @@ impl World {
             observer: &Nobody,
             key: &self.key,
             rules: &self.rules,
+            is_awaited: &|| false,
         }
     }
 
