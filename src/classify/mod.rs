@@ -7,6 +7,8 @@
 //! (`journal`).
 
 mod compat;
+#[cfg(fuzzing)]
+pub mod door;
 mod drift;
 pub(crate) mod lines;
 mod long;
