@@ -1,11 +1,14 @@
 //! The names that are known, and those that are not.
 //!
-//! Answers: which names in a row no rule has ever seen. Always holds: a name that is reported is
-//! short and plain, whatever the file holds. Not here: what a known name means (`rules`).
+//! Answers: which names in a row no rule has ever seen, and how often each was met. Always holds: a
+//! name that is reported is short and plain, and so many are counted at most, whatever the file
+//! holds. Not here: what a known name means (`rules`), the known keys of user rows (`row::unknown`).
 
 use super::Drift;
 use super::row::Row;
 use super::row::raw::RawStr;
+use super::row::unknown::SEEN;
+use std::collections::BTreeMap;
 
 /// Row types, with a uuid and without.
 const TYPES: [&str; 25] = [
@@ -135,17 +138,26 @@ pub(crate) fn names(row: &Row<'_>, version: Option<&str>) -> Vec<Drift> {
         ("commandMode", attachment.and_then(|attachment| attachment.command_mode), &MODES),
         ("operation", row.operation.filter(|_| row.is_kind("queue-operation")), &OPERATIONS),
     ];
-    fields
+    let drift = |field: &'static str, name: RawStr<'_>| Drift {
+        field,
+        name: plain(&name.beginning(SEEN)),
+        version: version.map(str::to_owned),
+    };
+    let mut names: Vec<Drift> = fields
         .into_iter()
         .filter_map(|(field, name, known)| {
             let name = name.filter(|name| !known.iter().any(|known| name.is(known)))?;
-            Some(Drift {
-                field,
-                name: plain(&name.beginning(256)),
-                version: version.map(str::to_owned),
-            })
+            Some(drift(field, name))
         })
-        .collect()
+        .collect();
+    if row.is_kind("user") {
+        let mut unknown: Vec<_> = row.unknown.keys().map(|key| drift("user-field", key)).collect();
+        // The order of members says nothing, and what stands there twice is one name.
+        unknown.sort_unstable();
+        unknown.dedup();
+        names.append(&mut unknown);
+    }
+    names
 }
 
 /// A name as it may be written down: cut after 64 characters, and before the first that is no
@@ -154,4 +166,83 @@ pub(crate) fn plain(name: &str) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let plain: String = name.chars().take_while(is_plain).take(64).collect();
     if plain.is_empty() { "?".to_owned() } else { plain }
+}
+
+/// Names that are counted each by itself; a transcript that has more was made to have them.
+const COUNTED: usize = 256;
+
+/// How many rows had each name that is not known, by version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriftCounts {
+    rows: BTreeMap<Drift, u64>,
+    /// Rows with names for which there was no room.
+    others: u64,
+}
+
+impl DriftCounts {
+    /// Counts the names of a row.
+    pub fn note(&mut self, names: &[Drift]) {
+        for name in names {
+            self.add(name, 1);
+        }
+    }
+
+    /// Takes over what was counted elsewhere.
+    pub fn merge(&mut self, other: &Self) {
+        for (name, rows) in &other.rows {
+            self.add(name, *rows);
+        }
+        self.others += other.others;
+    }
+
+    fn add(&mut self, name: &Drift, rows: u64) {
+        if let Some(known) = self.rows.get_mut(name) {
+            *known += rows;
+        } else if self.rows.len() < COUNTED {
+            self.rows.insert(name.clone(), rows);
+        } else {
+            self.others += rows;
+        }
+    }
+
+    /// Each name with its rows, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Drift, u64)> {
+        self.rows.iter().map(|(name, rows)| (name, *rows))
+    }
+
+    /// How often a name was met for which there was no room.
+    #[must_use]
+    pub const fn others(&self) -> u64 {
+        self.others
+    }
+
+    /// Whether nothing unknown was met.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.others == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_bounded_and_nothing_is_lost() {
+        let drift = |number: usize| Drift {
+            field: "type",
+            name: format!("n{}", number % 1000),
+            version: Some("1".to_owned()),
+        };
+        let mut counts = DriftCounts::default();
+        assert!(counts.is_empty());
+        for number in 0..3000 {
+            counts.note(&[drift(number)]);
+        }
+        let mut twice = counts.clone();
+        twice.merge(&counts);
+        assert_eq!(counts.iter().count(), COUNTED);
+        assert_eq!(counts.iter().map(|(_, rows)| rows).sum::<u64>() + counts.others(), 3000);
+        assert_eq!(twice.iter().map(|(_, rows)| rows).sum::<u64>() + twice.others(), 6000);
+    }
 }

@@ -35,7 +35,7 @@ fn read(bytes: &[u8], windows: &[u64], stops: bool) -> (Vec<(u64, u64, LineRepor
     };
     let (mut position, mut part, mut state) = (0, None::<LongLine>, ReaderState::default());
     for window in windows.iter().cycle() {
-        let reader = Reader::new(&KEY, settings, state);
+        let reader = Reader::new(&KEY, settings, state).explaining(true);
         let mut lines = Lines::new(file.as_ref(), reader, *window, position, part);
         let rest = lines.pass(size, &mut take).unwrap();
         if rest != Rest::More {
@@ -86,7 +86,7 @@ const VALUES: [&str; 25] = [
     "[[{\"a\":[1,2,{}]}],\"\\\\\\\"\\/\\b\"]",
 ];
 
-const KEYS: [&str; 30] = [
+const KEYS: [&str; 35] = [
     "type",
     "ty\\u0070e",
     "uuid",
@@ -117,7 +117,15 @@ const KEYS: [&str; 30] = [
     "role",
     "other",
     "isCompactSummary",
+    "brandNew",
+    "br\\u0061ndNew",
+    "cwd",
+    "\\ud83d\\ude00",
+    LONG_KEY,
 ];
+
+/// Longer than what is seen of a key, and cut inside an escape.
+const LONG_KEY: &str = "k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041k\\u0041";
 
 /// What is done to the bytes of a line.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ mod compat;
 #[cfg(fuzzing)]
 pub mod door;
 mod drift;
+mod explain;
 pub(crate) mod lines;
 mod long;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod version;
 mod whole;
 
 use crate::ids::{Identity, TextHash, Timestamp};
+pub use drift::DriftCounts;
 pub use long::LongLine;
 pub use queue::QueueState;
 pub use reader::{LineReport, Reader, ReaderState};
@@ -204,6 +206,9 @@ pub struct JudgedRow {
     pub proves: Vec<ProvenRow>,
     /// Names never seen before in rows, clamped in length and characters.
     pub drift: Vec<Drift>,
+    /// What the row says of its provenance, as `name` or `name=value`, where the reader was asked
+    /// to explain itself; no text.
+    pub because: Vec<String>,
 }
 
 /// What the gateway's rule says of a row that it counts.
@@ -235,7 +240,7 @@ pub struct ProvenRow {
 /// A name that no rule knows: a row type, an attachment type, an origin and the like.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Drift {
-    /// Which kind of name, such as `type` or `origin.kind`.
+    /// Which kind of name, such as `type` or `origin.kind`; `user-field` is a key of user rows.
     pub field: &'static str,
     /// The name, clamped to 64 plain characters.
     pub name: String,

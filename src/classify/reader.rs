@@ -12,7 +12,7 @@ use super::row::{Parsed, Row, is};
 use super::rules::{self, Context};
 use super::version::Version;
 use super::whole::{InMemory, Whole};
-use super::{Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift};
+use super::{Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift, explain};
 use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
 use crate::scan::bytes::Bytes;
@@ -48,6 +48,7 @@ pub struct Reader {
     state: ReaderState,
     /// The version of the state, read.
     version: Option<Version>,
+    explains: bool,
 }
 
 impl Reader {
@@ -55,7 +56,13 @@ impl Reader {
     #[must_use]
     pub fn new(key: &HashKey, settings: Settings, state: ReaderState) -> Self {
         let version = state.version.as_deref().and_then(Version::parse);
-        Self { key: key.clone(), settings, state, version }
+        Self { key: key.clone(), settings, state, version, explains: false }
+    }
+
+    /// The same reader, which says of each row what speaks for its verdict.
+    #[must_use]
+    pub fn explaining(self, explains: bool) -> Self {
+        Self { explains, ..self }
     }
 
     /// What is to be remembered so far.
@@ -188,6 +195,7 @@ impl Reader {
         }
         let context = Context { text: seen.as_deref(), version, delivery };
         let verdict = rules::judge(row, &context, self.settings);
+        let because = if self.explains { explain::because(row, &context) } else { Vec::new() };
         let is_typed = row.is_kind("user")
             && matches!(verdict.class, Class::HumanText | Class::HumanImage | Class::Suggestion);
         if is_typed && !delivery.was_queued && text.is_some() {
@@ -233,6 +241,7 @@ impl Reader {
             text: text.filter(|_| is_countable || is_kept),
             proves,
             drift: drift::names(row, self.state.version.as_deref()),
+            because,
         })
     }
 
@@ -365,6 +374,7 @@ fn invalid(span: Span, rule: &'static str) -> JudgedRow {
         text: None,
         proves: Vec::new(),
         drift: Vec::new(),
+        because: Vec::new(),
     }
 }
 

@@ -266,6 +266,38 @@ fn unknown_names_are_reported_and_clamped() {
 }
 
 #[test]
+fn new_fields_of_user_rows_are_reported_in_bounds() {
+    let fields = |rest: &str| {
+        let line = format!("{{\"version\":\"9.1.0\",{rest}}}\n");
+        let names = rows(line.as_bytes()).remove(0).drift;
+        names.into_iter().map(|drift| (drift.field, drift.name)).collect::<Vec<_>>()
+    };
+    let field = |name: &str| ("user-field", name.to_owned());
+    assert_eq!(fields(r#""new":1,"cwd":2,"type":"user","old":{}"#), [field("new"), field("old")]);
+    assert_eq!(fields(r#""new":1,"type":"user","n\u0065w":2"#), [field("new")]);
+    assert_eq!(fields(r#""a secret sentence":1,"type":"user""#), [field("a")]);
+    assert_eq!(fields(r#""new":1,"type":"assistant""#), []);
+    assert_eq!(fields(r#""message":{"new":1},"type":"user""#), []);
+    let many: Vec<_> = (0..1000).map(|number| format!("\"n{number}\":0")).collect();
+    assert_eq!(fields(&format!("{},\"type\":\"user\"", many.join(","))).len(), 8);
+    let long = "x".repeat(500);
+    assert_eq!(fields(&format!("\"{long}\":0,\"type\":\"user\"")), [field(&"x".repeat(64))]);
+}
+
+/// Fixtures with names that were made up to be new.
+const NEW: [&str; 2] = ["58-numbers-and-nesting.jsonl", "46-new-fields-2.4.0.jsonl"];
+
+#[test]
+fn no_fixture_has_a_field_that_is_not_known() {
+    for (file, bytes) in fixtures().into_iter().filter(|(file, _)| !NEW.contains(&file.as_str())) {
+        for row in rows(&bytes) {
+            let new: Vec<_> = row.drift.iter().filter(|name| name.field == "user-field").collect();
+            assert!(new.is_empty(), "{file}: {new:?}");
+        }
+    }
+}
+
+#[test]
 fn nothing_that_is_kept_or_shown_holds_text() {
     for (file, bytes) in fixtures() {
         let mut reader = Reader::new(&KEY, Settings::default(), ReaderState::default());
@@ -423,7 +455,8 @@ proptest! {
     #[test]
     fn a_name_in_any_value_never_gets_through(text in "\\PC{0,80}") {
         let row = serde_json::json!({"type": text, "version": text, "uuid": text, "promptSource": text});
-        for judged in rows(row.to_string().as_bytes()) {
+        let keyed = serde_json::json!({"type": "user", "message": {}, text: 1});
+        for judged in rows(format!("{row}\n{keyed}").as_bytes()) {
             for drift in judged.drift {
                 for name in [Some(drift.name), drift.version].into_iter().flatten() {
                     prop_assert!(name.len() <= 64 && name.chars().all(|c| c.is_ascii_graphic()));

@@ -9,6 +9,7 @@ mod classify;
 mod completions;
 mod config;
 mod demo;
+mod drift;
 mod events;
 mod follow;
 mod forget;

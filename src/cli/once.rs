@@ -2,7 +2,8 @@
 
 use super::run::{Mode, plan};
 use super::table::{Align, Table, sanitise};
-use super::{Context, output::Output};
+use super::{Context, drift, output::Output};
+use crate::classify::DriftCounts;
 use crate::clock::{Clock as _, SystemClock};
 use crate::cycle::{CycleReport, LinkReport};
 use crate::engine::Engine;
@@ -48,9 +49,19 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
             "links": report.links.iter().map(|link| link_json(link, args.explain)).collect::<Vec<_>>(),
             "events": events,
             "elapsedMs": elapsed_ms,
+            "drift": drift::json(&all_drift(&report)),
         }));
     }
     print(&mut out, &report, &events, elapsed_ms, args)
+}
+
+/// The names in all links' rows that no rule knows.
+fn all_drift(report: &CycleReport) -> DriftCounts {
+    let mut all = DriftCounts::default();
+    for link in &report.links {
+        all.merge(&link.drift);
+    }
+    all
 }
 
 fn link_json(report: &LinkReport, explain: bool) -> Value {
@@ -132,6 +143,9 @@ fn print(
         for row in &link.verdicts {
             out.line(&format!("{thread}  {}", super::classify::verdict_line(row)))?;
         }
+    }
+    if let Some(list) = drift::listed(&all_drift(report)) {
+        out.text(&list)?;
     }
     let recorded = match events.len() {
         0 => "no event".to_owned(),

@@ -1,6 +1,6 @@
 //! What a cycle found and did, for `once` and for the log.
 
-use crate::classify::{Class, JudgedRow};
+use crate::classify::{Class, DriftCounts, JudgedRow};
 use crate::disk::FileStat;
 use crate::ids::{Sequence, SourceKey};
 use crate::link::Link;
@@ -28,6 +28,8 @@ pub struct LinkReport {
     pub rows: BTreeMap<Class, u64>,
     /// Bytes that were no rows, in places.
     pub skipped: u64,
+    /// The names in these rows that no rule knows.
+    pub drift: DriftCounts,
     /// Turns recorded.
     pub turns: usize,
     /// Human-looking rows that were our own texts.
@@ -111,6 +113,7 @@ impl LinkReport {
             outcome: Outcome::Unchanged,
             rows: BTreeMap::new(),
             skipped: 0,
+            drift: DriftCounts::default(),
             turns: 0,
             echoes: 0,
             event: None,

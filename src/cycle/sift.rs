@@ -82,6 +82,7 @@ impl Sift {
             }
             self.keep_row(journal, &mut row, line, report)?;
             *report.rows.entry(row.verdict.class).or_default() += 1;
+            report.drift.note(&row.drift);
             if explain {
                 report.verdicts.push(row);
             }

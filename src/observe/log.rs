@@ -1,7 +1,7 @@
 //! Facts as log lines: each repeated state once, not once a cycle.
 
 use super::{Fact, Observer};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use tracing::{debug, error, info, warn};
 
@@ -9,10 +9,27 @@ use tracing::{debug, error, info, warn};
 /// and each is logged once more.
 const REMEMBERED: usize = 4096;
 
+/// Names that no rule knows and that are logged, each once: a new version of Claude Code brings a
+/// few, and a transcript that was made to have more does not fill the log.
+const NAMED: usize = 64;
+
 /// Writes facts to the log.
 #[derive(Debug, Default)]
 pub struct LogObserver {
     said: Mutex<HashMap<String, String>>,
+    /// The names that no rule knows, with the kind of each.
+    unknown: Mutex<HashSet<(&'static str, String)>>,
+}
+
+/// What a name is to the log that no rule knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meeting {
+    /// It was not met before.
+    First,
+    /// It was named, or there were too many before it.
+    Known,
+    /// It is the first for which there is no room.
+    TooMany,
 }
 
 impl LogObserver {
@@ -27,6 +44,18 @@ impl LogObserver {
         }
         said.insert(subject, state.to_owned());
         true
+    }
+
+    /// Meets a name that no rule knows, of whatever version.
+    fn meet(&self, field: &'static str, name: &str) -> Meeting {
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if unknown.len() > NAMED {
+            return Meeting::Known;
+        }
+        if !unknown.insert((field, name.to_owned())) {
+            return Meeting::Known;
+        }
+        if unknown.len() > NAMED { Meeting::TooMany } else { Meeting::First }
     }
 }
 
@@ -105,11 +134,35 @@ impl Observer for LogObserver {
                     warn!(folder = %folder.display(), reason, "A folder cannot be watched, and perhaps others; they wait for the next cycle.");
                 }
             }
-            Fact::Drift { field, name, version } => {
-                if self.is_new(format!("drift {field} {name}"), "") {
+            Fact::Drift { field, name, version } => match self.meet(field, name) {
+                Meeting::First => {
                     warn!(field, name, version, "A row holds a name that no rule knows.");
                 }
-            }
+                Meeting::TooMany => {
+                    warn!(
+                        names = NAMED,
+                        "Rows hold more names that no rule knows; no more of them are named."
+                    );
+                }
+                Meeting::Known => {}
+            },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_rule_knows_is_logged_once_and_so_many_of_them() {
+        let log = LogObserver::default();
+        assert_eq!(log.meet("type", "new"), Meeting::First);
+        assert_eq!(log.meet("type", "new"), Meeting::Known);
+        assert_eq!(log.meet("subtype", "new"), Meeting::First);
+        let met: Vec<_> = (0..1000).map(|n| log.meet("type", &n.to_string())).collect();
+        let count = |meeting| met.iter().filter(|met| **met == meeting).count();
+        assert_eq!(count(Meeting::First), NAMED - 2);
+        assert_eq!(count(Meeting::TooMany), 1);
     }
 }

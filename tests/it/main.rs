@@ -7,6 +7,7 @@
 )]
 
 mod architecture;
+mod classify;
 mod daemon;
 mod demo;
 mod follow;

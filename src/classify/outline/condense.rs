@@ -3,7 +3,8 @@
 use super::chunk::{Chunk, read_excerpt};
 use super::members::{Group, Kind, MEMBERS};
 use super::{Blocks, Content, Outline, Span, Value};
-use crate::classify::row::raw::{SAID, WORD};
+use crate::classify::row::raw::{SAID, WORD, beginning};
+use crate::classify::row::unknown::SEEN;
 use crate::disk::Transcript;
 use std::io;
 
@@ -46,7 +47,29 @@ impl Outline {
                 (None, _, value) => write_value(value.unwrap_or(Value::Null), file, row)?,
             }
         }
+        if group == Group::Row {
+            self.write_unknown(is_first, file, row)?;
+        }
         row.push(b'}');
+        Ok(())
+    }
+
+    /// The keys that nobody knows, as much as is seen of them.
+    fn write_unknown(
+        &self,
+        mut is_first: bool,
+        file: &Chunk<'_>,
+        row: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        for key in &self.unknown {
+            if !std::mem::take(&mut is_first) {
+                row.push(b',');
+            }
+            let raw = file.read(key.from, key.to.min(key.from.saturating_add(SEEN as u64)))?;
+            row.push(b'"');
+            row.extend_from_slice(beginning(&raw));
+            row.extend_from_slice(b"\":0");
+        }
         Ok(())
     }
 }

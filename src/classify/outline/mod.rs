@@ -10,6 +10,7 @@ mod condense;
 mod members;
 mod scanner;
 
+use crate::classify::row::unknown::MOST;
 use crate::disk::{Transcript, read_range};
 use crate::scan::bytes::shorter;
 pub(crate) use chunk::Chunk;
@@ -99,9 +100,18 @@ pub(crate) struct Outline {
     message: Content,
     content: Content,
     prompt: Content,
+    /// The first keys of the row that nobody knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unknown: Vec<Span>,
 }
 
 impl Outline {
+    fn note_unknown(&mut self, key: Span) {
+        if self.unknown.len() < MOST {
+            self.unknown.push(key);
+        }
+    }
+
     const fn said(&self, said: Said) -> &Content {
         match said {
             Said::Message => &self.message,

@@ -9,6 +9,7 @@ use super::members::{Group, Kind, MEMBERS, find};
 use super::{Blocks, Content, Outline, Said, Span, Value};
 use crate::classify::row::json::{Levels, MAX_DEPTH};
 use crate::classify::row::raw::RawStr;
+use crate::classify::row::unknown::is_known;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -408,13 +409,21 @@ impl Scanner {
     fn end_key(&mut self, chunk: &Chunk<'_>, span: Span) -> io::Result<()> {
         self.spot = Spot::Skip;
         if span.length() > LONGEST_NAME {
+            if self.path.last() == Some(&Open::Members(Group::Row)) {
+                self.outline.note_unknown(span);
+            }
             return Ok(());
         }
         let raw = chunk.read(span.from, span.to)?;
         let key = RawStr::new(&raw, raw.contains(&b'\\'));
         self.spot = match self.path.last() {
             Some(Open::Members(group)) => {
-                find(*group, &key.whole()).map_or(Spot::Skip, Spot::Member)
+                let name = key.whole();
+                let member = find(*group, &name);
+                if member.is_none() && *group == Group::Row && !is_known(name.as_bytes()) {
+                    self.outline.note_unknown(span);
+                }
+                member.map_or(Spot::Skip, Spot::Member)
             }
             Some(Open::Block(_)) if key.is("type") => Spot::BlockType,
             Some(Open::Block(_)) if key.is("text") => Spot::BlockText,

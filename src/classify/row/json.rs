@@ -83,10 +83,25 @@ impl<'a> Cursor<'a> {
         self.stop()
     }
 
-    /// Reads an object, calling `member` at each value with its key.
+    /// Reads an object, calling `member` at each value with its key, decoded.
     pub(crate) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &[u8]) -> Read<()>,
+    ) -> Read<()> {
+        self.members(|cursor, key| {
+            if key.is_escaped() {
+                let text = key.word();
+                member(cursor, text.as_bytes())
+            } else {
+                member(cursor, key.raw())
+            }
+        })
+    }
+
+    /// Reads an object, calling `member` at each value with its key as it stands there.
+    pub(crate) fn members(
+        &mut self,
+        mut member: impl FnMut(&mut Self, RawStr<'a>) -> Read<()>,
     ) -> Read<()> {
         self.enter(b'{')?;
         if self.peek() == Some(b'}') {
@@ -94,12 +109,7 @@ impl<'a> Cursor<'a> {
         }
         loop {
             let key = self.key()?;
-            if key.is_escaped() {
-                let text = key.word();
-                member(self, text.as_bytes())?;
-            } else {
-                member(self, key.raw())?;
-            }
+            member(self, key)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => return self.leave(),

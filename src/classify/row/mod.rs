@@ -9,10 +9,12 @@ mod date_token;
 pub(crate) mod json;
 pub(crate) mod raw;
 mod strings;
+pub(crate) mod unknown;
 
 use json::{Cursor, Fail, Stop};
 use raw::RawStr;
 use std::borrow::Cow;
+use unknown::Unknown;
 
 /// The first value of some bytes.
 pub(crate) enum Parsed<'a> {
@@ -72,6 +74,7 @@ pub(crate) struct Row<'a> {
     pub(crate) content: Content<'a>,
     pub(crate) command_uuid: Option<RawStr<'a>>,
     pub(crate) has_reason: bool,
+    pub(crate) unknown: Unknown<'a>,
 }
 
 /// `message` of a user or assistant row.
@@ -243,12 +246,24 @@ impl<'a> Row<'a> {
 
     /// Reads the object that the cursor is at; gives the offset just after it.
     pub(crate) fn read(&mut self, cursor: &mut Cursor<'a>) -> Result<usize, Stop> {
-        cursor.object(|cursor, key| self.member(cursor, key))?;
+        cursor.members(|cursor, key| {
+            if key.is_escaped() {
+                let name = key.word();
+                self.member(cursor, name.as_bytes(), key)
+            } else {
+                self.member(cursor, key.raw(), key)
+            }
+        })?;
         Ok(cursor.position())
     }
 
-    fn member(&mut self, cursor: &mut Cursor<'a>, key: &[u8]) -> Result<(), Stop> {
-        match key {
+    fn member(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        name: &[u8],
+        key: RawStr<'a>,
+    ) -> Result<(), Stop> {
+        match name {
             b"type" => self.kind = cursor.string_or_skip()?,
             b"subtype" => self.subtype = cursor.string_or_skip()?,
             b"uuid" => self.uuid = cursor.string_or_skip()?,
@@ -283,7 +298,10 @@ impl<'a> Row<'a> {
             b"content" => self.content = Content::read(cursor)?,
             b"commandUuid" => self.command_uuid = cursor.string_or_skip()?,
             b"reason" => self.has_reason = cursor.presence()?,
-            _ => cursor.skip()?,
+            _ => {
+                self.unknown.note(name, key);
+                cursor.skip()?;
+            }
         }
         Ok(())
     }

@@ -1,0 +1,166 @@
+//! `classify`, as people and programs see it.
+
+use crate::world::{SECRET, World};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+const HEAD: &str = r#""sessionId":"s","version":"2.1.332","timestamp":"2026-11-30T10:00:00.000Z""#;
+
+/// A folder with a session, its sub-agent, and a file that holds no row.
+fn folder(world: &World) -> PathBuf {
+    let folder = world.path().join("transcripts");
+    let session = [
+        format!(
+            r#"{{"type":"user","uuid":"1",{HEAD},"origin":{{"kind":"human"}},"promptSource":"typed","permissionMode":"default","message":{{"role":"user","content":"{SECRET}"}}}}"#
+        ),
+        format!(
+            r#"{{"type":"assistant","uuid":"2",{HEAD},"message":{{"role":"assistant","content":"{SECRET}"}}}}"#
+        ),
+        format!(
+            r#"{{"type":"user","uuid":"3",{HEAD},"message":{{"role":"user","content":"<task-notification><summary>{SECRET}</summary></task-notification>"}}}}"#
+        ),
+        format!(
+            r#"{{"type":"user","uuid":"4",{HEAD},"mood":"{SECRET}","message":{{"role":"user","content":[{{"type":"image"}}]}}}}"#
+        ),
+        format!(r#"{{"type":"horoscope",{HEAD}}}"#),
+        "no row".to_owned(),
+    ];
+    write(&folder.join("session.jsonl"), &session.join("\n"));
+    // Before 2.1.97 a removal from the queue is all that is left of a message.
+    let queue = |operation: &str, more: &str| {
+        format!(
+            r#"{{"type":"queue-operation","operation":"{operation}","timestamp":"2026-11-30T10:00:01.000Z","sessionId":"s"{more}}}"#
+        )
+    };
+    let old = [
+        r#"{"type":"assistant","uuid":"6","sessionId":"s","version":"2.1.90","timestamp":"2026-11-30T10:00:00.000Z","message":{"role":"assistant"}}"#.to_owned(),
+        queue("enqueue", &format!(r#","content":"{SECRET}""#)),
+        queue("remove", ""),
+    ];
+    write(&folder.join("old.jsonl"), &old.join("\n"));
+    let agent = format!(
+        r#"{{"type":"user","uuid":"1",{HEAD},"isSidechain":true,"agentId":"a","message":{{"role":"user","content":"{SECRET}"}}}}"#
+    );
+    write(&folder.join("session/subagents/agent-a.jsonl"), &agent);
+    write(&folder.join("session/notes.txt"), "not looked at");
+    folder
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text.to_owned() + "\n").unwrap();
+}
+
+#[test]
+fn people_see_what_was_found() {
+    let world = World::new();
+    folder(&world);
+    let mut seen = String::new();
+    for args in [
+        &["classify", "transcripts"][..],
+        &["classify", "--explain", "transcripts"],
+        &["classify", "--summary", "transcripts"],
+        &["classify", "--rule", "compat", "transcripts/session.jsonl"],
+    ] {
+        writeln!(seen, "$ upstreamd {}\n{}", args.join(" "), world.run(args)).unwrap();
+    }
+    let home = world.path().canonicalize().unwrap().to_str().unwrap().replace('.', r"\.");
+    insta::with_settings!({filters => vec![(home.as_str(), "[HOME]")]}, {
+        insta::assert_snapshot!(seen);
+    });
+}
+
+#[test]
+fn programs_get_rows_counts_and_names() {
+    let world = World::new();
+    folder(&world);
+    let mut seen = String::new();
+    for args in [
+        &["classify", "--json", "transcripts"][..],
+        &["classify", "--json", "--explain", "transcripts/old.jsonl"],
+        &["classify", "--json", "--summary", "transcripts"],
+    ] {
+        writeln!(seen, "$ upstreamd {}\n{}", args.join(" "), world.run(args)).unwrap();
+    }
+    let home = world.path().canonicalize().unwrap().to_str().unwrap().replace('.', r"\.");
+    insta::with_settings!({filters => vec![(home.as_str(), "[HOME]")]}, {
+        insta::assert_snapshot!(seen);
+    });
+}
+
+#[test]
+fn text_is_shown_on_a_terminal_only() {
+    let world = World::new();
+    let folder = folder(&world);
+    let file = folder.join("session.jsonl");
+    for args in [
+        &["classify", "--show-text", file.to_str().unwrap()][..],
+        &["classify", "--show-text", "--json", file.to_str().unwrap()],
+        &["classify", "--show-text", "--explain", file.to_str().unwrap()],
+        &["classify", "--show-text", "--summary", file.to_str().unwrap()],
+    ] {
+        let output = world.output(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("--show-text") && !said.contains(SECRET), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_judged() {
+    let world = World::new();
+    let folder = folder(&world);
+    symlink(&folder, folder.join("loop")).unwrap();
+    symlink("nowhere.jsonl", folder.join("dangling.jsonl")).unwrap();
+    std::fs::create_dir(folder.join("named.jsonl")).unwrap();
+    let turns = |args: &[&str]| {
+        let output = world.output(args);
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let total: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        (output.status.code(), total, String::from_utf8(output.stderr).unwrap())
+    };
+    let all = ["classify", "--json", "--summary", "transcripts"];
+    let (code, total, said) = turns(&all);
+    assert_eq!((code, &total["files"], said.as_str()), (Some(0), &json!(3), ""));
+    let (code, total, said) = turns(&[&all[..], &["gone.jsonl", "/dev/null"]].concat());
+    assert_eq!((code, &total["files"]), (Some(1), &json!(3)), "{said}");
+    assert_eq!(total["unreadable"].as_array().unwrap().len(), 2);
+    assert!(said.contains("gone.jsonl") && said.contains("/dev/null"), "{said}");
+    let closed = folder.join("closed");
+    write(&closed.join("x.jsonl"), "{}");
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).unwrap();
+    // Nothing is closed to root.
+    if std::fs::read_dir(&closed).is_err() {
+        let (code, total, said) = turns(&all);
+        assert_eq!((code, &total["files"]), (Some(1), &json!(3)));
+        assert!(said.contains("closed"), "{said}");
+    }
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn a_cycle_and_the_log_name_what_no_rule_knows_once() {
+    let world = World::new();
+    world.append(1, &world.machine());
+    world.adopt(1);
+    let new = |row: String| row.replace("\"message\"", "\"mood\":1,\"message\"");
+    let other = new(world.typed()).replace("2.1.332", "2.1.333");
+    world.append(1, &(new(world.typed()) + &new(world.typed()) + &other));
+    let output = world.output(&["once", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        report["drift"],
+        json!([
+            {"field": "user-field", "name": "mood", "version": "2.1.332", "rows": 2},
+            {"field": "user-field", "name": "mood", "version": "2.1.333", "rows": 1},
+        ])
+    );
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(log.matches("no rule knows").count(), 1, "{log}");
+    world.append(1, &new(world.typed()));
+    assert!(world.run(&["once"]).contains("mood"));
+    assert!(!world.run(&["once"]).contains("mood"));
+}
