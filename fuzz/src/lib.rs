@@ -60,12 +60,35 @@ pub fn read_whole(bytes: &[u8]) -> Found {
     read(bytes, &[], false, |_| ())
 }
 
+/// Reads it line by line; of the first lines and now and then later, what is kept is stored and read
+/// back, and `stored` sees it.
+pub fn read_in_steps(bytes: &[u8], mut stored: impl FnMut(&str)) -> Found {
+    let mut state = ReaderState::default();
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let next = start + line.len() as u64;
+        let line = Line { start, bytes: line.strip_suffix(b"\n").unwrap_or(line), next };
+        let mut reader = Reader::new(&KEY, ALL, state);
+        found.push((line.extent(), reader.read_line(&line)));
+        state = reader.into_state();
+        if number < 32 || number.is_multiple_of(16) {
+            let text = serde_json::to_string(&state).expect("the state can be stored");
+            stored(&text);
+            state = serde_json::from_str(&text).expect("the stored state can be read");
+        }
+        start = next;
+    }
+    (found, state)
+}
+
 /// Pieces are in order inside their line, and nothing but white space stands between them.
 pub fn check_pieces(start: u64, line: &[u8], report: &LineReport) {
     let place = |offset: u64| usize::try_from(offset - start).expect("inside the line");
     let between = |from: usize, to: usize| {
         let bytes = line.get(from..to).expect("in order inside the line");
-        let bytes = if from == 0 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
+        let bytes =
+            if from == 0 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
         assert!(bytes.iter().all(|byte| b" \t\n\r".contains(byte)), "bytes were passed over");
     };
     let mut at = 0;

@@ -76,7 +76,8 @@ const OTHERS: [(&str, &str); 16] = [
 ];
 
 fuzz_target!(|bytes: &[u8]| {
-    drop(check(&mut Unstructured::new(bytes)));
+    // Bytes that are too few make no row.
+    check(&mut Unstructured::new(bytes)).ok();
 });
 
 fn check(data: &mut Unstructured<'_>) -> Result<()> {

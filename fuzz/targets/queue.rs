@@ -10,7 +10,7 @@ use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
 use upstreamd::classify::JudgedRow;
-use upstreamd_fuzz::{read, read_whole};
+use upstreamd_fuzz::{read_in_steps, read_whole};
 
 /// What is said; no word of it may be stored.
 const TEXTS: [&str; 7] = [
@@ -32,8 +32,8 @@ const VERSIONS: [&str; 7] =
 /// The first of these that writes a removed message down.
 const KEEPS_MESSAGES: usize = 4;
 
-/// Rows that are made at most; more than the queue holds.
-const MOST: usize = 400;
+/// Rows that are made at most.
+const MOST: usize = 80;
 
 #[derive(Default)]
 struct File {
@@ -56,9 +56,8 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(once.is_subset(&file.messages), "what is proven is no message of a person");
     assert!(proven.len() <= file.removals, "more is proven than was removed");
     assert!(proven.is_empty() || file.oldest < KEEPS_MESSAGES, "proven in a version that keeps it");
-    // A window of one byte ends after each row.
-    let in_steps = read(&file.bytes, &[1], true, |stored| {
-        assert!(stored.len() < 300_000, "{} bytes are stored", stored.len());
+    let in_steps = read_in_steps(&file.bytes, |stored| {
+        assert!(stored.len() < 40_000, "{} bytes are stored", stored.len());
         assert!(!stored.contains("quince") && !stored.contains("medlar"), "text is stored");
     });
     assert_eq!(in_steps, whole);
@@ -90,7 +89,8 @@ fn row(
     let which = data.choose_index(TEXTS.len())?;
     let text = TEXTS.get(which).expect("one of them");
     let (minute, milli) = (number / 60, data.int_in_range(0..=999)?);
-    let at = format!("2026-01-01T{:02}:{:02}:{:02}.{milli:03}Z", minute / 60, minute % 60, number % 60);
+    let at =
+        format!("2026-01-01T{:02}:{:02}:{:02}.{milli:03}Z", minute / 60, minute % 60, number % 60);
     let start = file.bytes.len() as u64;
     let mut row = serde_json::json!({ "timestamp": at, "sessionId": "s" });
     let mut put = |name: &str, value: serde_json::Value| {
@@ -117,8 +117,7 @@ fn row(
         }
         6 => {
             conversation(&mut put, "attachment", version, number, file);
-            let queued =
-                serde_json::json!({ "type": "queued_command", "prompt": text, "commandMode": "prompt" });
+            let queued = serde_json::json!({ "type": "queued_command", "prompt": text, "commandMode": "prompt" });
             put("attachment", queued);
             return Ok(row);
         }
