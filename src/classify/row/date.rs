@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     parser.legacy(first)?;
     let (year, month, day) = parser.day.date()?;
     let days = (year.abs() < 300_000).then(|| days_since_1970(year, month, day))?;
-    let ms = days * 86_400_000 + parser.time.ms()? - parser.zone.ms();
+    let ms = days * 86_400_000 + parser.time.ms()? - parser.zone.ms()?;
     // The range of a JavaScript date.
     (ms.abs() <= 8_640_000_000_000_000).then_some(Timestamp(ms))
 }
@@ -150,9 +150,11 @@ impl Zone {
         self.hour == Some(0) && self.minute == Some(0)
     }
 
-    fn ms(&self) -> i64 {
+    /// The offset; V8 reckons it in seconds of 32 bits, and has none for what is negative in them.
+    fn ms(&self) -> Option<i64> {
         let minutes = self.hour.unwrap_or(0) * 60 + self.minute.unwrap_or(0);
-        self.sign.unwrap_or(0) * minutes * 60_000
+        let seconds = (minutes * 60).rem_euclid(1 << 32);
+        (seconds <= i64::from(i32::MAX)).then(|| self.sign.unwrap_or(0) * seconds * 1000)
     }
 }
 
@@ -399,6 +401,9 @@ mod tests {
             ("2026-11-30\0junk", Some(1_795_996_800_000)),
             ("1 jan 2026 4:37:5:1.7", Some(1_767_242_225_001)),
             ("1/1/2026 4:5:6:7.8", Some(1_767_240_306_007)),
+            ("1 jan 2026 0:00 +596523:00", Some(-380_257_200_000)),
+            ("1 jan 2026 0:00 +596524:00", None),
+            ("1 jan 2026 0:00 -1193047:00", Some(1_767_227_504_000)),
             ("30 nov 2026\u{2028}", None),
             ("1796069953444", None),
             (" 2026-11-30T20:19:13.444Z", None),
