@@ -53,7 +53,7 @@ const SUBTYPES: [&str; 11] = [
     "hook_callback",
 ];
 
-const ATTACHMENTS: [&str; 29] = [
+const ATTACHMENTS: [&str; 31] = [
     "queued_command",
     "hook_success",
     "hook_additional_context",
@@ -83,6 +83,8 @@ const ATTACHMENTS: [&str; 29] = [
     "nested_memory",
     "invoked_skills",
     "compact_file_reference",
+    "session_cron_carry",
+    "task_status",
 ];
 
 const ORIGINS: [&str; 9] = [

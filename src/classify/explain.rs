@@ -77,6 +77,7 @@ fn provenance(row: &Row<'_>, found: &mut Vec<String>) {
     value("promptSource", row.prompt_source, found);
     value("rowSource", row.source, found);
     value("entrypoint", row.entrypoint, found);
+    value("permissionDecision.source", row.decider, found);
     value("version", row.version, found);
 }
 

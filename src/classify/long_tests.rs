@@ -58,7 +58,7 @@ fn whole(bytes: &[u8]) -> (Vec<(u64, u64, LineReport)>, ReaderState) {
 }
 
 /// Values that a member may have.
-const VALUES: [&str; 25] = [
+const VALUES: [&str; 26] = [
     "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"[Request interrupted by user]\"},{\"type\":\"text\",\"text\":\"x\"}]}",
     "true",
     "false",
@@ -73,6 +73,7 @@ const VALUES: [&str; 25] = [
     "{\"kind\":\"human\"}",
     "{\"kind\":\"human\",\"kind\":7}",
     "{\"answers\":{}}",
+    "{\"decision\":\"accept\",\"source\":\"user_temporary\"}",
     "{\"answers\":{},\"answers\":[]}",
     "{\"role\":\"user\",\"content\":\"\\ud83d\\ude00 said\\nso\"}",
     "{\"content\":[{\"type\":\"text\",\"text\":\" \"},{\"text\":\"[Image #1]\",\"type\":\"text\"},{\"type\":\"image\"}],\"role\":\"user\"}",
@@ -86,7 +87,7 @@ const VALUES: [&str; 25] = [
     "[[{\"a\":[1,2,{}]}],\"\\\\\\\"\\/\\b\"]",
 ];
 
-const KEYS: [&str; 35] = [
+const KEYS: [&str; 36] = [
     "type",
     "ty\\u0070e",
     "uuid",
@@ -110,6 +111,7 @@ const KEYS: [&str; 35] = [
     "reason",
     "entrypoint",
     "userFeedback",
+    "permissionDecision",
     "planContent",
     "thinkingMetadata",
     "isReplay",

@@ -243,10 +243,14 @@ fn replay(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(row.is_replay, Class::Copy, FirstHand)
 }
 
-/// 16, newest versions.
+/// 16, newest versions; where a person allowed a tool with words, they stand beside its result.
 fn words_in_tool_row(row: &Row<'_>, _: &Context<'_>) -> Found {
     let has_words = row.holds_persons_words || row.user_feedback.is_some_and(|words| !words.is(""));
-    when(has_words, Class::HumanAnswer, FirstHand)
+    let is_decided = row.decider.is_some_and(|source| source.beginning(16).starts_with("user_"));
+    let is_allowed_with_words = is_decided
+        && matches!(&row.message.content, Content::Blocks(blocks)
+            if blocks.has_tool_result && blocks.texts.iter().any(is_said_by_person));
+    when(has_words || is_allowed_with_words, Class::HumanAnswer, FirstHand)
 }
 
 /// 15 and 16: a person's choice or words inside a tool row.
@@ -545,6 +549,12 @@ fn class_of_message(text: &str) -> Option<Class> {
 /// Whether anything was said, in words or in images.
 fn has_words(content: &Content<'_>) -> bool {
     content.has_image() || content.candidates().iter().any(|text| !text.text().trim().is_empty())
+}
+
+/// Whether a text beside a tool's result is none that a program puts there.
+fn is_said_by_person(text: &RawStr<'_>) -> bool {
+    let text = text.text();
+    !text.trim().is_empty() && class_of_program_text(&text).is_none() && !shape::is_interrupt(&text)
 }
 
 /// Whether the row says that its prompt was typed.

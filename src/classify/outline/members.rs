@@ -12,6 +12,7 @@ pub(super) enum Group {
     ToolUseResult,
     Attachment,
     AttachmentOrigin,
+    PermissionDecision,
 }
 
 /// What is looked at of a member's value.
@@ -50,7 +51,7 @@ const fn said(group: Group, key: &'static str, said: Said) -> Member {
 }
 
 /// All of them. A row in part that is stored names them by their place: new ones go to the end.
-pub(super) const MEMBERS: [Member; 48] = [
+pub(super) const MEMBERS: [Member; 50] = [
     row("type"),
     row("subtype"),
     row("uuid"),
@@ -99,6 +100,8 @@ pub(super) const MEMBERS: [Member; 48] = [
     plain(Group::Attachment, "isMeta"),
     plain(Group::AttachmentOrigin, "kind"),
     plain(Group::AttachmentOrigin, "subkind"),
+    members(Group::Row, "permissionDecision", Group::PermissionDecision),
+    plain(Group::PermissionDecision, "source"),
 ];
 
 /// The member of an object with this key, by its place.

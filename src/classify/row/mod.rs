@@ -69,6 +69,8 @@ pub(crate) struct Row<'a> {
     pub(crate) was_interrupted: bool,
     pub(crate) has_answers: bool,
     pub(crate) user_feedback: Option<RawStr<'a>>,
+    /// Who decided whether a tool may run.
+    pub(crate) decider: Option<RawStr<'a>>,
     pub(crate) attachment: Option<Attachment<'a>>,
     pub(crate) operation: Option<RawStr<'a>>,
     pub(crate) content: Content<'a>,
@@ -293,6 +295,7 @@ impl<'a> Row<'a> {
             b"sourceToolUseID" => self.has_source_tool_use = cursor.presence()?,
             b"interruptedMessageId" => self.was_interrupted = cursor.presence()?,
             b"userFeedback" => self.user_feedback = cursor.string_or_skip()?,
+            b"permissionDecision" => self.decider = read_decider(cursor)?,
             b"attachment" => self.attachment = read_attachment(cursor)?,
             b"operation" => self.operation = cursor.string_or_skip()?,
             b"content" => self.content = Content::read(cursor)?,
@@ -377,6 +380,21 @@ fn read_origin<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Origin<'a>>, Stop> 
         Ok(())
     })?;
     Ok(kind.map(|kind| Origin { kind, subkind }))
+}
+
+fn read_decider<'a>(cursor: &mut Cursor<'a>) -> Result<Option<RawStr<'a>>, Stop> {
+    if cursor.peek() != Some(b'{') {
+        return cursor.skip().map(|()| None);
+    }
+    let mut source = None;
+    cursor.object(|cursor, key| {
+        match key {
+            b"source" => source = cursor.string_or_skip()?,
+            _ => cursor.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(source)
 }
 
 fn read_attachment<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Attachment<'a>>, Stop> {

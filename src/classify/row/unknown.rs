@@ -53,7 +53,7 @@ pub(crate) fn is_known(name: &[u8]) -> bool {
         13 => matches!(name, b"imagePasteIds" | b"queuePriority"),
         14 => name == b"toolDenialKind",
         17 => name == b"summarizeMetadata",
-        18 => name == b"permissionDecision",
+        19 => name == b"toolDenialBeforeRun",
         20 => name == b"queueSkipAttachments",
         23 => name == b"sourceToolAssistantUUID",
         _ => false,
