@@ -136,7 +136,7 @@ pub(crate) fn names(row: &Row<'_>, version: Option<&str>) -> Vec<Drift> {
         ("origin.kind", origin.map(|origin| origin.kind), &ORIGINS),
         ("promptSource", row.prompt_source, &PROMPT_SOURCES),
         ("turnOrigin", row.turn_origin, &TURN_ORIGINS),
-        ("rowSource", row.source, &SOURCES),
+        ("rowSource", row.source.or(attachment.and_then(|a| a.source)), &SOURCES),
         ("commandMode", attachment.and_then(|attachment| attachment.command_mode), &MODES),
         ("operation", row.operation.filter(|_| row.is_kind("queue-operation")), &OPERATIONS),
     ];

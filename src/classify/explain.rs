@@ -68,6 +68,7 @@ fn kinds(row: &Row<'_>, found: &mut Vec<String>) {
 fn provenance(row: &Row<'_>, found: &mut Vec<String>) {
     origin(["origin.kind", "origin.subkind"], row.origin, found);
     if let Some(attachment) = &row.attachment {
+        value("attachment.rowSource", attachment.source, found);
         origin(["attachment.origin.kind", "attachment.origin.subkind"], attachment.origin, found);
         let flags =
             [(attachment.human_turn, "humanTurn"), (attachment.is_meta, "attachment.isMeta")];

@@ -172,7 +172,8 @@ fn system_local_command(row: &Row<'_>, _: &Context<'_>) -> Found {
     Some((if is_call { Class::LocalCommand } else { Class::CommandOutput }, FirstHand))
 }
 
-/// 4b: typed during a tool call, from 2.1.97 on.
+/// 4b: typed during a tool call, from 2.1.97 on; 25b: as with user rows, one that names its writer
+/// was not.
 fn queued_command(row: &Row<'_>, context: &Context<'_>) -> Found {
     let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"))?;
     if !is(attachment.kind, "queued_command") {
@@ -217,6 +218,9 @@ fn class_of_queued(
     }
     if mode.is_some_and(|mode| !mode.is("prompt")) {
         return (Class::State, FirstHand);
+    }
+    if attachment.source.is_some_and(drift::is_known_source) {
+        return (class_of_message(text).unwrap_or(Class::SdkPrompt), FirstHand);
     }
     // Echoes are no prompts: with a prompt's mode the tag was typed (28).
     let class = if mode.is_some() { class_of_message(text) } else { class_of_program_text(text) };

@@ -150,17 +150,14 @@ pub(crate) fn is_compact_call(text: &str) -> bool {
         .is_some_and(|behind| behind.is_empty() || behind.starts_with(char::is_whitespace))
 }
 
-/// What a queue entry says that a program put into the queue.
+/// What a queue entry says that a program put into the queue. Echoes of commands, shell lines and
+/// hooks never go through it: there their tags were typed.
 pub(crate) fn is_machine_entry(text: &str) -> bool {
     let is_record = text.trim_start().strip_prefix('{').is_some_and(|inside| {
         let inside = inside.trim_start();
         inside.starts_with("\"task_id\"") || inside.starts_with("\"task-id\"")
     });
-    is_record
-        || is_notice(text)
-        || is_message_of_agent(text)
-        || is_prompt_of_openclaw(text)
-        || echo(text).is_some_and(|class| class != Class::HumanCommand)
+    is_record || is_notice(text) || is_message_of_agent(text) || is_prompt_of_openclaw(text)
 }
 
 /// Whether the texts beside an image are only its marks, such as `[Image #2]`.

@@ -51,7 +51,7 @@ const fn said(group: Group, key: &'static str, said: Said) -> Member {
 }
 
 /// All of them. A row in part that is stored names them by their place: new ones go to the end.
-pub(super) const MEMBERS: [Member; 50] = [
+pub(super) const MEMBERS: [Member; 51] = [
     row("type"),
     row("subtype"),
     row("uuid"),
@@ -102,6 +102,7 @@ pub(super) const MEMBERS: [Member; 50] = [
     plain(Group::AttachmentOrigin, "subkind"),
     members(Group::Row, "permissionDecision", Group::PermissionDecision),
     plain(Group::PermissionDecision, "source"),
+    plain(Group::Attachment, "rowSource"),
 ];
 
 /// The member of an object with this key, by its place.
