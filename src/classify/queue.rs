@@ -77,6 +77,8 @@ pub(crate) struct QueueRow<'a> {
     pub(crate) text: Option<TextHash>,
     /// Lines of its text.
     pub(crate) lines: u64,
+    /// Whether the rows around it are of a program's session.
+    pub(crate) is_of_program: bool,
 }
 
 /// What a row was in the queue.
@@ -123,7 +125,8 @@ impl QueueState {
     fn enqueue(&mut self, found: QueueRow<'_>) {
         let row = found.row;
         let text = row.content.first_text().unwrap_or_default();
-        let is_of_program = row.is_meta
+        let is_of_program = found.is_of_program
+            || row.is_meta
             || row.has_scheduled_task
             || row.origin.is_some_and(|origin| !origin.kind.is("human"));
         if self.open.len() >= MAX_ENTRIES {

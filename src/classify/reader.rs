@@ -27,6 +27,10 @@ use std::ops::ControlFlow;
 pub struct ReaderState {
     /// The version of the last row that named one, clamped.
     version: Option<String>,
+    /// Whether the last row that named an entrypoint named an SDK's: what goes through the queue
+    /// there, a program sent.
+    #[serde(default)]
+    is_of_program: bool,
     /// The message queue.
     queue: QueueState,
 }
@@ -163,6 +167,9 @@ impl Reader {
         if let Some(version) = row.version.filter(|_| is_conversation(row)) {
             self.note_version(version);
         }
+        if row.entrypoint.is_some() && is_conversation(row) {
+            self.state.is_of_program = rules::is_sdk_entrypoint(row);
+        }
         let version = self.version;
         let mut proves = match version {
             Some(version) if !was_known => self.state.queue.decide(version, self.settings),
@@ -226,6 +233,7 @@ impl Reader {
                 at,
                 text: text.clone(),
                 lines,
+                is_of_program: self.state.is_of_program,
             };
             proves.extend(self.state.queue.operate(found, version, self.settings));
         }

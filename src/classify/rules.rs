@@ -11,7 +11,7 @@
 use super::queue::Delivery;
 use super::row::raw::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};
-use super::version::{KNOWS_COMMANDS, MARKS_NOTICES, MARKS_PROMPTS, MARKS_THINKING, Version};
+use super::version::{MARKS_NOTICES, MARKS_PROMPTS, MARKS_THINKING, Version};
 use super::{Class, CountCommands, Evidence, Settings, Verdict, drift, shape};
 use Evidence::{Claimed, Default, FirstHand, Shape};
 
@@ -456,8 +456,7 @@ fn interrupt_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 /// 12.
 fn unknown_command(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let may_be = context.version.is_none_or(|version| version < KNOWS_COMMANDS);
-    let is_line = may_be && shape::is_unknown_command(context.text()) && !has_prompt_mark(row);
+    let is_line = shape::is_unknown_command(context.text()) && !has_prompt_mark(row);
     when(is_line, Class::CommandOutput, Shape)
 }
 
@@ -581,7 +580,7 @@ fn claim(row: &Row<'_>) -> Evidence {
     if is_sdk_entrypoint(row) { Claimed } else { FirstHand }
 }
 
-fn is_sdk_entrypoint(row: &Row<'_>) -> bool {
+pub(crate) fn is_sdk_entrypoint(row: &Row<'_>) -> bool {
     row.entrypoint.is_some_and(|entrypoint| entrypoint.beginning(16).starts_with("sdk-"))
 }
 

@@ -128,9 +128,11 @@ pub(crate) fn is_interrupt(text: &str) -> bool {
     INTERRUPTS.contains(&text)
 }
 
-/// The line that versions 1.0.5x to 2.0.x write for a command they do not know.
+/// The line for a command that is not known: of a slash command up to 2.0.x, of a skill in 2.1.x.
 pub(crate) fn is_unknown_command(text: &str) -> bool {
-    text.strip_prefix("Unknown slash command: ")
+    ["Unknown slash command: ", "Unknown skill: "]
+        .iter()
+        .find_map(|start| text.strip_prefix(start))
         .is_some_and(|name| !name.is_empty() && !name.contains(char::is_whitespace))
 }
 

@@ -13,9 +13,6 @@ pub(crate) const MARKS_PROMPTS: Version = Version(2, 1, 17);
 /// From here each notice names its origin.
 pub(crate) const MARKS_NOTICES: Version = Version(2, 1, 90);
 
-/// From here the line for a command that is not known is no user row any more.
-pub(crate) const KNOWS_COMMANDS: Version = Version(2, 1, 0);
-
 /// In these versions (from, before) a typed prompt carries `thinkingMetadata`, while a prompt of
 /// `claude -p` does not and has nothing else to tell it by. From 2.0 on an editor's prompts come
 /// the way of the SDK too, and from 2.0.4x queue rows tell.
