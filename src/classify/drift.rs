@@ -11,7 +11,7 @@ use super::row::unknown::SEEN;
 use std::collections::BTreeMap;
 
 /// Row types, with a uuid and without.
-const TYPES: [&str; 25] = [
+const TYPES: [&str; 26] = [
     "user",
     "assistant",
     "system",
@@ -26,6 +26,7 @@ const TYPES: [&str; 25] = [
     "custom-title",
     "ai-title",
     "agent-name",
+    "agent-setting",
     "mode",
     "worktree-state",
     "bridge-session",
@@ -53,7 +54,7 @@ const SUBTYPES: [&str; 11] = [
     "hook_callback",
 ];
 
-const ATTACHMENTS: [&str; 31] = [
+const ATTACHMENTS: [&str; 33] = [
     "queued_command",
     "hook_success",
     "hook_additional_context",
@@ -85,6 +86,8 @@ const ATTACHMENTS: [&str; 31] = [
     "compact_file_reference",
     "session_cron_carry",
     "task_status",
+    "goal_status",
+    "hook_blocking_error",
 ];
 
 const ORIGINS: [&str; 9] = [

@@ -23,6 +23,11 @@ impl<'a> Chunk<'a> {
         self.from.saturating_add(at as u64)
     }
 
+    /// What is seen of a key that nobody knows.
+    pub(super) fn key(&self, key: Span) -> io::Result<Cow<'a, [u8]>> {
+        self.read(key.from, key.from.saturating_add(key.seen()))
+    }
+
     /// Bytes of the file, from the chunk where it holds them.
     pub(super) fn read(&self, from: u64, to: u64) -> io::Result<Cow<'a, [u8]>> {
         let place = |offset: u64| offset.checked_sub(self.from).and_then(|at| at.try_into().ok());

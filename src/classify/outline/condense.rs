@@ -4,7 +4,6 @@ use super::chunk::{Chunk, read_excerpt};
 use super::members::{Group, Kind, MEMBERS};
 use super::{Blocks, Content, Outline, Span, Value};
 use crate::classify::row::raw::{SAID, WORD, beginning};
-use crate::classify::row::unknown::SEEN;
 use crate::disk::Transcript;
 use std::io;
 
@@ -65,7 +64,7 @@ impl Outline {
             if !std::mem::take(&mut is_first) {
                 row.push(b',');
             }
-            let raw = file.read(key.from, key.to.min(key.from.saturating_add(SEEN as u64)))?;
+            let raw = file.key(*key)?;
             row.push(b'"');
             row.extend_from_slice(beginning(&raw));
             row.extend_from_slice(b"\":0");

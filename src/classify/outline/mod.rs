@@ -10,7 +10,7 @@ mod condense;
 mod members;
 mod scanner;
 
-use crate::classify::row::unknown::MOST;
+use crate::classify::row::unknown::{MOST, SEEN};
 use crate::disk::{Transcript, read_range};
 use crate::scan::bytes::shorter;
 pub(crate) use chunk::Chunk;
@@ -31,6 +31,11 @@ pub(crate) struct Span {
 impl Span {
     pub(crate) const fn length(self) -> u64 {
         self.to.saturating_sub(self.from)
+    }
+
+    /// How much is seen of a key that nobody knows.
+    fn seen(self) -> u64 {
+        self.length().min(SEEN as u64)
     }
 }
 
@@ -106,10 +111,18 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
-    fn note_unknown(&mut self, key: Span) {
-        if self.unknown.len() < MOST {
-            self.unknown.push(key);
+    fn note_unknown(&mut self, key: Span, chunk: &Chunk<'_>) -> io::Result<()> {
+        if self.unknown.len() >= MOST {
+            return Ok(());
         }
+        for known in &self.unknown {
+            // Nothing is read for keys of other lengths: a row may have very many short ones.
+            if known.seen() == key.seen() && chunk.key(*known)? == chunk.key(key)? {
+                return Ok(());
+            }
+        }
+        self.unknown.push(key);
+        Ok(())
     }
 
     const fn said(&self, said: Said) -> &Content {

@@ -410,7 +410,7 @@ impl Scanner {
         self.spot = Spot::Skip;
         if span.length() > LONGEST_NAME {
             if self.path.last() == Some(&Open::Members(Group::Row)) {
-                self.outline.note_unknown(span);
+                self.outline.note_unknown(span, chunk)?;
             }
             return Ok(());
         }
@@ -421,7 +421,7 @@ impl Scanner {
                 let name = key.whole();
                 let member = find(*group, &name);
                 if member.is_none() && *group == Group::Row && !is_known(name.as_bytes()) {
-                    self.outline.note_unknown(span);
+                    self.outline.note_unknown(span, chunk)?;
                 }
                 member.map_or(Spot::Skip, Spot::Member)
             }

@@ -1,8 +1,8 @@
 //! Members that a user row never had before.
 //!
 //! Answers: which keys of a row nobody knows, so that a new version of Claude Code is noticed by
-//! what it adds. Always holds: at most `MOST` of them are kept, in the order of the row. Not here:
-//! the keys that decide, which `Row` itself reads.
+//! what it adds. Always holds: at most `MOST` of them are kept, each once, in the order of the row.
+//! Not here: the keys that decide, which `Row` itself reads.
 
 use super::raw::RawStr;
 
@@ -25,6 +25,9 @@ impl<'a> Unknown<'a> {
         if is_known(name) {
             return;
         }
+        if self.keys().any(|known| seen(known.raw()) == seen(key.raw())) {
+            return;
+        }
         if let Some(free) = self.keys.get_mut(self.count) {
             *free = Some(key);
             self.count += 1;
@@ -35,6 +38,11 @@ impl<'a> Unknown<'a> {
     pub(crate) fn keys(&self) -> impl Iterator<Item = RawStr<'a>> {
         self.keys.iter().map_while(|key| *key)
     }
+}
+
+/// What is seen of a key, as it stands between its quotes.
+fn seen(raw: &[u8]) -> &[u8] {
+    raw.get(..SEEN).unwrap_or(raw)
 }
 
 /// Whether user rows were seen with this key, among those that decide nothing. By its length first:
@@ -52,9 +60,11 @@ pub(crate) fn is_known(name: &[u8]) -> bool {
         12 => matches!(name, b"turnPosition" | b"hookTextLead" | b"wakeupSource"),
         13 => matches!(name, b"imagePasteIds" | b"queuePriority"),
         14 => name == b"toolDenialKind",
+        15 => name == b"scheduledFireId",
         17 => name == b"summarizeMetadata",
-        19 => name == b"toolDenialBeforeRun",
+        19 => matches!(name, b"toolDenialBeforeRun" | b"queueTranscriptOnly"),
         20 => name == b"queueSkipAttachments",
+        22 => name == b"queueSkipSlashCommands",
         23 => name == b"sourceToolAssistantUUID",
         _ => false,
     }
