@@ -11,7 +11,7 @@
 use super::queue::Delivery;
 use super::row::raw::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};
-use super::version::{MARKS_NOTICES, MARKS_PROMPTS, MARKS_THINKING, Version};
+use super::version::{MARKS_NOTICES, MARKS_PROMPTS, MARKS_QUEUED, MARKS_THINKING, Version};
 use super::{Class, CountCommands, Evidence, Settings, Verdict, drift, shape};
 use Evidence::{Claimed, Default, FirstHand, Shape};
 
@@ -172,8 +172,8 @@ fn system_local_command(row: &Row<'_>, _: &Context<'_>) -> Found {
     Some((if is_call { Class::LocalCommand } else { Class::CommandOutput }, FirstHand))
 }
 
-/// 4b: typed during a tool call, from 2.1.97 on; 25b: as with user rows, one that names its writer
-/// was not.
+/// 4b: typed during a tool call, from 2.1.97 on; 25b: a program's names its writer, or lacks a
+/// person's mark in a version that writes one.
 fn queued_command(row: &Row<'_>, context: &Context<'_>) -> Found {
     let attachment = row.attachment.as_ref().filter(|_| row.is_kind("attachment"))?;
     if !is(attachment.kind, "queued_command") {
@@ -219,7 +219,8 @@ fn class_of_queued(
     if mode.is_some_and(|mode| !mode.is("prompt")) {
         return (Class::State, FirstHand);
     }
-    if attachment.source.is_some_and(drift::is_known_source) {
+    let names_writer = attachment.source.is_some_and(drift::is_known_source);
+    if names_writer || context.version.is_some_and(|version| version >= MARKS_QUEUED) {
         return (class_of_message(text).unwrap_or(Class::SdkPrompt), FirstHand);
     }
     // Echoes are no prompts: with a prompt's mode the tag was typed (28).

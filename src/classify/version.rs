@@ -13,6 +13,9 @@ pub(crate) const MARKS_PROMPTS: Version = Version(2, 1, 17);
 /// From here each notice names its origin.
 pub(crate) const MARKS_NOTICES: Version = Version(2, 1, 90);
 
+/// From here a person's queued message carries `humanTurn` (2.1.160 has it not yet).
+pub(crate) const MARKS_QUEUED: Version = Version(2, 1, 285);
+
 /// In these versions (from, before) a typed prompt carries `thinkingMetadata`, while a prompt of
 /// `claude -p` does not and has nothing else to tell it by. From 2.0 on an editor's prompts come
 /// the way of the SDK too, and from 2.0.4x queue rows tell.
