@@ -1,5 +1,6 @@
 //! `once`: one cycle over all links, and a report.
 
+use super::classify::{verdict_json, verdict_line};
 use super::run::{Mode, plan};
 use super::table::{Align, Table, sanitise};
 use super::{Context, drift, output::Output};
@@ -85,7 +86,7 @@ fn link_json(report: &LinkReport, explain: bool) -> Value {
         "error": report.error,
     });
     if explain && let Some(object) = value.as_object_mut() {
-        let verdicts = report.verdicts.iter().map(super::classify::verdict_json).collect();
+        let verdicts = report.verdicts.iter().map(|row| verdict_json(row, true)).collect();
         object.insert("verdicts".to_owned(), Value::Array(verdicts));
     }
     value
@@ -141,7 +142,7 @@ fn print(
             ))?;
         }
         for row in &link.verdicts {
-            out.line(&format!("{thread}  {}", super::classify::verdict_line(row)))?;
+            out.line(&format!("{thread}  {}", verdict_line(row)))?;
         }
     }
     if let Some(list) = drift::listed(&all_drift(report)) {

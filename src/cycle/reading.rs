@@ -135,7 +135,8 @@ impl Cycle<'_> {
             Some(again) => again,
             None => Again { at: cursor.clone(), sift: self.sift(link, source, cursor, stat)? },
         };
-        let reader = Reader::new(self.key, self.rules.classify, at.reader.clone());
+        let reader = Reader::new(self.key, self.rules.classify, at.reader.clone())
+            .explaining(self.rules.explain);
         let part = at.row.as_ref().map(|row| row.line.clone());
         let mut lines = Lines::new(file, reader, self.rules.scan_window, at.position, part)
             .ending_early(self.is_awaited);

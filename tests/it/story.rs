@@ -180,7 +180,9 @@ fn a_dry_run_says_what_would_happen_and_writes_nothing() {
     let before = snapshot(&world.state());
     let report = world.json(&["once", "--dry-run", "--explain"]);
     assert_eq!(report["links"][0]["turns"], json!(1));
-    assert_eq!(report["links"][0]["verdicts"][0]["class"], json!("human_text"));
+    let verdict = &report["links"][0]["verdicts"][0];
+    assert_eq!(verdict["class"], json!("human_text"));
+    assert!(verdict["because"].as_array().unwrap().contains(&json!("type=user")));
     assert_eq!(snapshot(&world.state()), before);
     let empty = World::new();
     assert_eq!(empty.json(&["once", "--dry-run"])["links"], json!([]));

@@ -12,7 +12,7 @@ use super::output::{Output, complain};
 use super::progress::{Progress, Unit};
 use super::run::classify_settings;
 use super::table::sanitise;
-use crate::classify::JudgedRow;
+use crate::classify::{JudgedRow, Verdict};
 use crate::error::Result;
 use clap::{Args, ValueEnum};
 use files::{Failure, Found};
@@ -119,19 +119,14 @@ fn print_rows(path: &Path, rows: &[Shown], args: &ClassifyArgs, out: &mut Output
     let mut has_rows = false;
     for Shown { line, row } in rows {
         if out.json {
-            let mut value = verdict_json(row);
+            let mut value = verdict_json(row, args.explain);
             if let Some(object) = value.as_object_mut() {
                 object.shift_insert(0, "file".to_owned(), json!(path.to_string_lossy()));
                 object.shift_insert(1, "line".to_owned(), json!(line));
-                if args.explain {
-                    object.insert("because".to_owned(), json!(row.because));
-                }
             }
             out.json_line(&value)?;
         } else if args.explain || row.verdict.human {
-            let because = row.because.join(" ");
-            let shown = format!("{name}:{line:<6} {:<66}  {because}", verdict_line(row));
-            out.line(shown.trim_end())?;
+            out.line(&format!("{name}:{line:<6} {}", verdict_line(row)))?;
             if args.show_text && row.verdict.human {
                 out.line(&format!("    {}", words::beginning(path, row)))?;
             }
@@ -143,9 +138,9 @@ fn print_rows(path: &Path, rows: &[Shown], args: &ClassifyArgs, out: &mut Output
     Ok(has_rows)
 }
 
-/// The machine form of a verdict.
-pub(super) fn verdict_json(row: &JudgedRow) -> Value {
-    json!({
+/// The machine form of a verdict, with what speaks for it where that was asked for.
+pub(super) fn verdict_json(row: &JudgedRow, explain: bool) -> Value {
+    let mut value = json!({
         "offset": row.start,
         "length": row.end - row.start,
         "human": row.verdict.human,
@@ -154,12 +149,18 @@ pub(super) fn verdict_json(row: &JudgedRow) -> Value {
         "evidence": row.verdict.evidence.name(),
         "uuid": row.uuid,
         "at": row.at,
-    })
+    });
+    if explain && let Some(object) = value.as_object_mut() {
+        object.insert("because".to_owned(), json!(row.because));
+    }
+    value
 }
 
 /// The form of a verdict for people.
 pub(super) fn verdict_line(row: &JudgedRow) -> String {
     let mark = if row.verdict.human { "●" } else { " " };
-    let (class, evidence) = (row.verdict.class.name(), row.verdict.evidence.name());
-    format!("{:>10} {mark} {class:<17} {evidence:<10} {}", row.start, row.verdict.rule)
+    let Verdict { class, evidence, rule, .. } = row.verdict;
+    let (class, evidence, because) = (class.name(), evidence.name(), row.because.join(" "));
+    let line = format!("{:>10} {mark} {class:<17} {evidence:<10} {rule:<24}  {because}", row.start);
+    line.trim_end().to_owned()
 }
