@@ -16,7 +16,7 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Installs what is missing; what went wrong, where that is not to be had.
+    /// Installs what is missing; why not, where there is no npm.
     pub(crate) fn install() -> Result<Self, String> {
         let folder = std::env::var_os("UPSTREAMD_INTEROP_DIR")
             .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("interop"), PathBuf::from);
@@ -48,10 +48,11 @@ fn package(folder: &Path, name: &str, options: &[&str]) -> Result<PathBuf, Strin
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("npm does not start ({error})"))?;
-    if !npm.status.success() {
-        let told = String::from_utf8_lossy(&npm.stderr);
-        return Err(format!("npm does not install {name}: {}", told.trim()));
-    }
+    assert!(
+        npm.status.success(),
+        "npm does not install {name}: {}",
+        String::from_utf8_lossy(&npm.stderr).trim()
+    );
     fs_err::write(mark, "").unwrap();
     Ok(folder.to_owned())
 }

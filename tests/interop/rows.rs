@@ -287,10 +287,11 @@ impl Generator {
 
     /// A key's source, now and then with an escape.
     fn key(&mut self, key: &str) -> String {
-        if let Some(first) = key.chars().next().filter(char::is_ascii)
+        let mut rest = key.chars();
+        if let Some(first) = rest.next().filter(char::is_ascii)
             && self.seldom()
         {
-            return format!("\"\\u{:04x}{}\"", u32::from(first), &key[1..]);
+            return format!("\"\\u{:04x}{}\"", u32::from(first), rest.as_str());
         }
         format!("\"{key}\"")
     }

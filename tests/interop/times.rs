@@ -1,6 +1,7 @@
 //! Times as people and programs write them, and what is nearly one.
 
 use fastrand::Rng;
+use std::fmt::Write as _;
 
 const MONTHS: [&str; 8] = ["Jan", "February", "mar", "Sept", "October", "Dec", "Foo", "Ma"];
 const DAYS: [&str; 4] = ["Mon, ", "Tuesday ", "Sun", "Xyz "];
@@ -75,24 +76,23 @@ fn iso(rng: &mut Rng) -> String {
         _ => format!("{:04}", rng.u32(1900..2100)),
     };
     let mut time = year;
-    for (at_most, often) in [(13, 19), (32, 19)] {
-        if rng.u8(0..20) >= often {
+    for at_most in [13, 32] {
+        if rng.u8(0..20) == 19 {
             return time;
         }
-        time += &format!("-{:02}", rng.u32(1..at_most + 1));
+        write!(time, "-{:02}", rng.u32(1..=at_most)).unwrap();
     }
     let between = ["T", "T", "T", "t", " ", "", "  ", "_"][rng.usize(..8)];
     if rng.u8(0..10) == 0 {
         return time + ZONES[rng.usize(..ZONES.len())];
     }
     time += between;
-    time += &format!("{:02}:{:02}", rng.u32(0..25), rng.u32(0..61));
+    write!(time, "{:02}:{:02}", rng.u32(0..25), rng.u32(0..61)).unwrap();
     if rng.u8(0..6) > 0 {
-        time += &format!(":{:02}", rng.u32(0..61));
+        write!(time, ":{:02}", rng.u32(0..61)).unwrap();
         if rng.u8(0..4) > 0 {
-            let digits = rng.usize(0..11);
             time += [".", ".", ".", ","][rng.usize(..4)];
-            time += &"4163928475"[..digits];
+            time.extend("4163928475".chars().take(rng.usize(0..11)));
         }
     }
     time + ZONES[rng.usize(..ZONES.len())]
@@ -104,15 +104,16 @@ fn named(rng: &mut Rng) -> String {
     let (day, year) = (rng.u32(0..34), rng.u32(0..2100));
     let mut time =
         if rng.bool() { DAYS[rng.usize(..DAYS.len())].to_owned() } else { String::new() };
-    time += &match rng.u8(0..3) {
+    let date = match rng.u8(0..3) {
         0 => format!("{day} {month} {year}"),
         1 => format!("{month} {day}, {year}"),
         _ => format!("{day}-{month}-{year}"),
     };
+    time += date.as_str();
     if rng.u8(0..4) > 0 {
-        time += &format!(" {}:{:02}", rng.u32(0..26), rng.u32(0..62));
+        write!(time, " {}:{:02}", rng.u32(0..26), rng.u32(0..62)).unwrap();
         if rng.bool() {
-            time += &format!(":{:02}", rng.u32(0..62));
+            write!(time, ":{:02}", rng.u32(0..62)).unwrap();
         }
         time += ["", "", " AM", " PM", "pm"][rng.usize(..5)];
     }
