@@ -69,7 +69,7 @@ pub fn read_in_steps(bytes: &[u8], mut stored: impl FnMut(&str)) -> Found {
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let next = start + line.len() as u64;
         let line = Line { start, bytes: line.strip_suffix(b"\n").unwrap_or(line), next };
-        let mut reader = Reader::new(&KEY, ALL, state);
+        let mut reader = Reader::new(&KEY, ALL, state).explaining(true);
         found.push((line.extent(), reader.read_line(&line)));
         state = reader.into_state();
         if number < 32 || number.is_multiple_of(16) {

@@ -1,8 +1,9 @@
 //! The gateway's rule, bit for bit, its faults included (OpenClaw 2026.9.6).
 //!
 //! Answers: whether the gateway counts a row, at which time, and which text it compares with own
-//! texts. Always holds: the same as release 2026.9.6 for every line; `tests` and the interop suite
-//! hold it to that. Not here: our own rule (`rules`). A line counts only where the whole of it is one
+//! texts. Always holds: the same as release 2026.9.6 for every line, but for what is absurd: a time of
+//! more than 4 KiB, of which both ends are seen, times without a zone, which are UTC here, and rows nested
+//! so deep that the gateway fails on them; `tests` and the interop suite hold it to that. Not here: our own rule (`rules`). A line counts only where the whole of it is one
 //! JSON value; the reader sees to that.
 
 use super::row::{Row, date, is};

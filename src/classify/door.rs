@@ -1,4 +1,4 @@
-//! What the targets in `fuzz/` need beside the public names; there only when they are built.
+//! What the tests and the targets in `fuzz/` read by; there only when these are built.
 
 use super::lines::{JudgedLine, Lines};
 use super::row::{Parsed, Row};
@@ -30,8 +30,8 @@ impl Transcript for Held<'_> {
     }
 }
 
-/// Reads a file in windows of these sizes, over and over; `between` gets what would be stored after
-/// each of them and gives what is read back.
+/// Reads a file in windows of these sizes, over and over, by a reader that explains itself; `between`
+/// gets what would be stored after each of them and gives what is read back.
 pub fn read_in_windows(
     bytes: &[u8],
     key: &HashKey,
@@ -50,7 +50,7 @@ pub fn read_in_windows(
     let mut windows = windows.iter().copied().cycle();
     loop {
         let window = windows.next().unwrap_or(u64::MAX);
-        let reader = Reader::new(key, settings, state);
+        let reader = Reader::new(key, settings, state).explaining(true);
         let mut lines = Lines::new(&file, reader, window, position, part);
         let rest = lines.pass(size, &mut take)?;
         if rest != Rest::More {

@@ -26,31 +26,16 @@ fn file(bytes: &[u8]) -> Box<dyn Transcript> {
 /// read back where `stops` says so.
 fn read(bytes: &[u8], windows: &[u64], stops: bool) -> (Vec<(u64, u64, LineReport)>, ReaderState) {
     let settings = Settings { commands: CountCommands::All, answers: true };
-    let file = file(bytes);
-    let size = bytes.len() as u64;
-    let mut found = Vec::new();
-    let mut take = |line: JudgedLine| -> io::Result<()> {
-        found.push((line.extent.start, line.extent.next, line.report));
-        Ok(())
-    };
-    let (mut position, mut part, mut state) = (0, None::<LongLine>, ReaderState::default());
-    for window in windows.iter().cycle() {
-        let reader = Reader::new(&KEY, settings, state).explaining(true);
-        let mut lines = Lines::new(file.as_ref(), reader, *window, position, part);
-        let rest = lines.pass(size, &mut take).unwrap();
-        if rest != Rest::More {
-            lines.finish(size, &mut take).unwrap();
-            state = lines.into_reader().into_state();
-            break;
+    let (found, state) = door::read_in_windows(bytes, &KEY, settings, windows, |kept| {
+        if !stops {
+            return kept;
         }
-        (position, part) = (lines.position(), lines.part().cloned());
-        state = lines.into_reader().into_state();
-        if stops {
-            let stored = serde_json::to_string(&(&part, &state)).unwrap();
-            (part, state) = serde_json::from_str(&stored).unwrap();
-        }
-    }
-    (found, state)
+        let stored = serde_json::to_string(&kept).unwrap();
+        serde_json::from_str(&stored).unwrap()
+    })
+    .unwrap();
+    let found = found.into_iter().map(|(extent, report)| (extent.start, extent.next, report));
+    (found.collect(), state)
 }
 
 fn whole(bytes: &[u8]) -> (Vec<(u64, u64, LineReport)>, ReaderState) {
@@ -351,6 +336,21 @@ fn nesting_beyond_the_limit_fails_at_the_same_place_in_both() {
         }
         let expected = whole(line.as_bytes());
         assert_eq!(read(line.as_bytes(), &[300_000], false), expected, "{depth}");
+    }
+}
+
+#[test]
+fn keys_that_nobody_knows_are_kept_once_in_parts_too() {
+    let long = |end: &str| "x".repeat(300) + end;
+    let keys = ["a".to_owned(), "b".to_owned(), long("1"), long("2"), "n\\u0065w".to_owned()];
+    let member = |number: usize| format!("\"{}\":0,", keys[number % keys.len()]);
+    let members: String = (0..40).map(member).collect();
+    for last in ["\"c\"", "\"new\""] {
+        let line = format!("{{{members}{last}:0,\"type\":\"user\"}}");
+        let expected = whole(line.as_bytes());
+        for window in [1, 7, 400] {
+            assert_eq!(read(line.as_bytes(), &[window], window == 7), expected, "{window}");
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! (`journal`).
 
 mod compat;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod door;
 mod drift;
 mod explain;

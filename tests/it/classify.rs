@@ -53,41 +53,34 @@ fn write(path: &Path, text: &str) {
     std::fs::write(path, text.to_owned() + "\n").unwrap();
 }
 
-#[test]
-fn people_see_what_was_found() {
+/// What these commands print, one after the other.
+fn seen(commands: &[&[&str]]) -> String {
     let world = World::new();
     folder(&world);
     let mut seen = String::new();
-    for args in [
-        &["classify", "transcripts"][..],
+    for args in commands {
+        writeln!(seen, "$ upstreamd {}\n{}", args.join(" "), world.run(args)).unwrap();
+    }
+    seen.replace(world.path().canonicalize().unwrap().to_str().unwrap(), "[HOME]")
+}
+
+#[test]
+fn people_see_what_was_found() {
+    insta::assert_snapshot!(seen(&[
+        &["classify", "transcripts"],
         &["classify", "--explain", "transcripts"],
         &["classify", "--summary", "transcripts"],
         &["classify", "--rule", "compat", "transcripts/session.jsonl"],
-    ] {
-        writeln!(seen, "$ upstreamd {}\n{}", args.join(" "), world.run(args)).unwrap();
-    }
-    let home = world.path().canonicalize().unwrap().to_str().unwrap().replace('.', r"\.");
-    insta::with_settings!({filters => vec![(home.as_str(), "[HOME]")]}, {
-        insta::assert_snapshot!(seen);
-    });
+    ]));
 }
 
 #[test]
 fn programs_get_rows_counts_and_names() {
-    let world = World::new();
-    folder(&world);
-    let mut seen = String::new();
-    for args in [
-        &["classify", "--json", "transcripts"][..],
+    insta::assert_snapshot!(seen(&[
+        &["classify", "--json", "transcripts"],
         &["classify", "--json", "--explain", "transcripts/old.jsonl"],
         &["classify", "--json", "--summary", "transcripts"],
-    ] {
-        writeln!(seen, "$ upstreamd {}\n{}", args.join(" "), world.run(args)).unwrap();
-    }
-    let home = world.path().canonicalize().unwrap().to_str().unwrap().replace('.', r"\.");
-    insta::with_settings!({filters => vec![(home.as_str(), "[HOME]")]}, {
-        insta::assert_snapshot!(seen);
-    });
+    ]));
 }
 
 #[test]
