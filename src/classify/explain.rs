@@ -12,7 +12,7 @@ use super::rules::Context;
 use super::{drift, shape};
 
 /// Tags that programs write at the beginning of a text.
-const TAGS: [&str; 18] = [
+const TAGS: [&str; 23] = [
     "command-message",
     "command-name",
     "command-args",
@@ -23,7 +23,9 @@ const TAGS: [&str; 18] = [
     "bash-input",
     "bash-stdout",
     "bash-stderr",
+    "user-memory-input",
     "user-prompt-submit-hook",
+    "session-start-hook",
     "system-reminder",
     "task-notification",
     "agent-notification",
@@ -31,6 +33,9 @@ const TAGS: [&str; 18] = [
     "teammate-message",
     "agent-message",
     "cross-session-message",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
 ];
 
 /// What speaks for or against a person, as `name` or `name=value`.
@@ -189,7 +194,7 @@ mod tests {
     fn every_tag_that_rules_know_has_a_name_here() {
         let source = include_str!("shape.rs");
         let tags = source.split("\"<").skip(1).filter_map(|rest| rest.split(['>', '"']).next());
-        let tags: Vec<_> = tags.filter(|tag| !tag.is_empty() && !tag.contains('/')).collect();
+        let tags: Vec<_> = tags.filter(|tag| !tag.is_empty() && !tag.contains(['/', '{'])).collect();
         assert!(tags.len() >= TAGS.len());
         for tag in tags {
             assert!(TAGS.contains(&tag), "{tag}");

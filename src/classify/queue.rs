@@ -65,6 +65,9 @@ struct QueueEntry {
     /// Whether it was removed before any row named a version, which decides on it.
     #[serde(default)]
     is_undecided: bool,
+    /// Whether it was taken before an older entry of a program's, by a row that names none.
+    #[serde(default)]
+    is_guess: bool,
 }
 
 /// A queue row, as the reader found it.
@@ -114,8 +117,9 @@ impl QueueState {
         } else if is(operation, "dequeue") {
             self.dequeue(&found);
         } else if is(operation, "popAll") {
-            // Pulled back into the editor: what comes of it is a row of its own.
-            self.find(&found);
+            // Pulled back into the editor, all of them, by one row or by one for each: what comes
+            // of it is a row of its own.
+            self.open.retain(|entry| entry.is_machine);
         } else if is(operation, "remove") {
             return self.remove(&found, version, settings);
         }
@@ -149,11 +153,12 @@ impl QueueState {
             is_at_once: false,
             is_counted: false,
             is_undecided: false,
+            is_guess: false,
         });
     }
 
     fn dequeue(&mut self, found: &QueueRow<'_>) {
-        let Some(mut entry) = self.find(found) else {
+        let Some(mut entry) = self.find(found, 0) else {
             return;
         };
         let waited = found.at.zip(entry.at).map(|(now, then)| now.ms_since(then));
@@ -168,7 +173,10 @@ impl QueueState {
         version: Option<Version>,
         settings: Settings,
     ) -> Option<ProvenRow> {
-        let mut entry = self.find(found)?;
+        // A person's message goes before a notice that waits for the turn to end.
+        let first = self.open.iter().position(|entry| !entry.is_machine).unwrap_or(0);
+        let mut entry = self.find(found, first)?;
+        entry.is_guess = first > 0 && found.text.is_none();
         // A reason is given only where the message has a row of its own.
         let may_be_only_copy = !entry.is_machine && !found.row.has_reason;
         entry.is_undecided = may_be_only_copy && version.is_none();
@@ -191,8 +199,9 @@ impl QueueState {
         decided.flatten().collect()
     }
 
-    /// Takes out the entry that a row means: the same command, the same text, else the oldest.
-    fn find(&mut self, found: &QueueRow<'_>) -> Option<QueueEntry> {
+    /// Takes out the entry that a row means: the same command, the same text, else the one at
+    /// `first`.
+    fn find(&mut self, found: &QueueRow<'_>, first: usize) -> Option<QueueEntry> {
         let command = found.row.command_uuid.map(RawStr::word);
         let by_command = command.and_then(|uuid| {
             self.open.iter().position(|entry| entry.command_uuid.as_deref() == Some(&*uuid))
@@ -204,7 +213,7 @@ impl QueueState {
                 .iter()
                 .position(|entry| entry.text.as_ref() == Some(text))
                 .or_else(|| self.open.iter().position(|entry| entry.text.is_none())),
-            None => Some(0),
+            None => Some(first),
         };
         self.open.remove(index?)
     }
@@ -220,16 +229,22 @@ impl QueueState {
     /// A user row or a queued message with this text was delivered.
     pub(crate) fn deliver(&mut self, text: &TextHash) -> Delivery {
         let has_text = |entry: &QueueEntry| entry.text.as_ref() == Some(text);
-        let entry = if let Some(index) = self.taken.iter().position(has_text) {
+        let is_fresh = |entry: &QueueEntry| has_text(entry) && !entry.is_guess;
+        let was_dequeued = self.taken.back().is_some_and(|entry| !entry.is_counted);
+        let entry = if let Some(index) = self.taken.iter().position(is_fresh) {
             self.taken.remove(index)
         } else if let Some(index) = self.open.iter().position(has_text) {
             let entry = self.open.remove(index);
             // Not the oldest entry was taken, as was assumed, but this one.
-            if self.taken.back().is_some_and(|entry| !entry.is_counted) {
-                self.open.extend(self.taken.pop_back());
-                self.open.rotate_right(1);
+            if was_dequeued {
+                self.put_back();
             }
             entry
+        } else if let Some(index) = self.taken.iter().position(has_text).filter(|_| was_dequeued) {
+            // The notice was removed, then, and not this one; it was counted nevertheless.
+            let entry = self.taken.remove(index);
+            self.put_back();
+            entry.map(|entry| QueueEntry { rows: self.rows, ..entry })
         } else {
             // Entries with images are written without their content.
             let index = self.taken.iter().position(|entry| entry.text.is_none());
@@ -241,6 +256,12 @@ impl QueueState {
             is_counted: entry.is_counted,
             is_next: entry.rows == self.rows,
         })
+    }
+
+    /// The entry that was taken last was not the one that was meant.
+    fn put_back(&mut self) {
+        self.open.extend(self.taken.pop_back());
+        self.open.rotate_right(1);
     }
 
     /// A row that joins the texts of several entries, one below the other, was delivered (4c).
@@ -297,7 +318,9 @@ impl QueueState {
     pub(crate) fn pass(&mut self, is_assistant: bool) {
         self.rows = self.rows.wrapping_add(1);
         if is_assistant {
-            self.taken.clear();
+            // A guess stands until no notice is left that could have been meant.
+            let is_open = self.open.iter().any(|entry| entry.is_machine);
+            self.taken.retain(|entry| is_open && entry.is_guess && entry.is_counted);
         }
     }
 

@@ -8,11 +8,13 @@ use super::outline::{Said, Span};
 use super::queue::{Delivery, QueueRow, QueueState};
 use super::row::json::Cursor;
 use super::row::raw::RawStr;
-use super::row::{Parsed, Row, is};
+use super::row::{Content, Parsed, Row, is};
 use super::rules::{self, Context};
 use super::version::Version;
 use super::whole::{InMemory, Whole};
-use super::{Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift, explain};
+use super::{
+    Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift, explain, shape,
+};
 use crate::classify::text::{is_js_space, normalise};
 use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
 use crate::scan::bytes::Bytes;
@@ -33,6 +35,9 @@ pub struct ReaderState {
     is_of_program: bool,
     /// The message queue.
     queue: QueueState,
+    /// Commands and skills that the agent called since it last spoke, whose rows are to come.
+    #[serde(default)]
+    launches: u8,
 }
 
 /// The rows of a line.
@@ -179,7 +184,7 @@ impl Reader {
         let is_counted_by_gateway = is_whole && compat::counts(row);
         let is_queue_row = row.is_kind("queue-operation");
         let said = said(row, is_queue_row);
-        let seen = said.map(|(_, text)| text.text());
+        let seen = said.map(|(_, text)| looked_at(row, text));
         // Decoded and hashed only where somebody asks: most rows are the agent's.
         let digest = || said.map(|(said, text)| whole.digest(&self.key, said, text)).transpose();
         let can_be_delivered = !self.state.queue.is_idle() && !row.is_sidechain;
@@ -198,9 +203,13 @@ impl Reader {
             && let Some(joined) = whole.joined(said, text)?
         {
             let hash = |text: &str| self.key.text(&normalise(text));
-            delivery = self.state.queue.deliver_joined(&joined, hash);
+            delivery = match shape::typed_command(&joined) {
+                Some(typed) => self.state.queue.deliver(&hash(&typed)),
+                None => self.state.queue.deliver_joined(&joined, hash),
+            };
         }
-        let context = Context { text: seen.as_deref(), version, delivery };
+        let is_launched = self.state.launches > 0;
+        let context = Context { text: seen.as_deref(), version, delivery, is_launched };
         let verdict = rules::judge(row, &context, self.settings);
         let because = if self.explains { explain::because(row, &context) } else { Vec::new() };
         let is_typed = row.is_kind("user")
@@ -237,7 +246,7 @@ impl Reader {
             };
             proves.extend(self.state.queue.operate(found, version, self.settings));
         }
-        self.pass(row, at, verdict.class);
+        self.pass(row, at, verdict);
         Ok(JudgedRow {
             start: span.from,
             end: span.to,
@@ -264,17 +273,50 @@ impl Reader {
         self.state.version = Some(clamped);
     }
 
-    /// Lets the queue know that a row of the conversation went by.
-    fn pass(&mut self, row: &Row<'_>, at: Option<Timestamp>, class: Class) {
+    /// Remembers that a row of the conversation went by.
+    fn pass(&mut self, row: &Row<'_>, at: Option<Timestamp>, verdict: Verdict) {
         if row.is_sidechain {
             return;
         }
-        if row.is_kind("system") && class == Class::Scheduled {
+        if row.is_kind("system") && verdict.class == Class::Scheduled {
             self.state.queue.fire(at);
         } else if row.is_kind("user") || row.is_kind("assistant") {
             self.state.queue.pass(row.is_kind("assistant"));
+            self.note_launch(row, verdict);
         }
     }
+
+    /// Remembers that the agent calls a command itself, until its row or anything else comes.
+    fn note_launch(&mut self, row: &Row<'_>, verdict: Verdict) {
+        let launches = &mut self.state.launches;
+        *launches = match verdict.class {
+            Class::ToolResult if is_launch(row) => launches.saturating_add(1),
+            Class::ToolResult => *launches,
+            Class::Meta if verdict.rule == "command-of-agent" => launches.saturating_sub(1),
+            Class::Meta => *launches,
+            _ => 0,
+        };
+    }
+}
+
+/// Whether a tool's result says that the agent called a command or a skill.
+fn is_launch(row: &Row<'_>) -> bool {
+    let Content::Blocks(blocks) = &row.message.content else {
+        return false;
+    };
+    let text = blocks.tool_text.filter(|text| text.may_begin_with(shape::LAUNCH_INITIALS));
+    text.is_some_and(|text| shape::is_launch(&text.beginning(64)))
+}
+
+/// The text that rules look at: the first one, or where that is context that a harness put before
+/// a person's words, these.
+fn looked_at<'a>(row: &Row<'a>, first: RawStr<'a>) -> Cow<'a, str> {
+    let text = first.text();
+    if !row.is_kind("user") || !text.starts_with('<') || !shape::is_context(&text) {
+        return text;
+    }
+    let others = row.message.content.candidates().iter().skip(1).map(|other| other.text());
+    others.into_iter().find(|other| !shape::is_beside_words(other)).unwrap_or(text)
 }
 
 /// The first text of a row, where the rules look at it, and its place.

@@ -17,12 +17,15 @@ use Evidence::{Claimed, Default, FirstHand, Shape};
 
 /// What the rules know beside the row.
 pub(crate) struct Context<'a> {
-    /// The first text of the row (of a queued message: its prompt).
+    /// The first text of the row (of a queued message: its prompt); where that is context that was
+    /// put before a person's words, these.
     pub(crate) text: Option<&'a str>,
     /// The version that wrote the row.
     pub(crate) version: Option<Version>,
     /// What it was in the queue.
     pub(crate) delivery: Delivery,
+    /// Whether the agent called a command or a skill just before.
+    pub(crate) is_launched: bool,
 }
 
 impl Context<'_> {
@@ -77,18 +80,22 @@ const USER_FIELDS: [Rule; 25] = [
 ];
 
 /// … then what its words look like, …
-const USER_SHAPES: [Rule; 6] = [
+const USER_SHAPES: [Rule; 9] = [
+    ("command-of-agent", command_of_agent),
+    ("command-of-program", command_of_program),
     ("echo-tag", echo_tag),
     ("notice-tag", notice_tag),
     ("agent-message-tag", agent_message_tag),
     ("interrupt-mark", interrupt_mark),
     ("unknown-command", unknown_command),
     ("openclaw-prompt", openclaw_prompt),
+    ("editor-context", editor_context),
 ];
 
 /// … then what is known of its version and its neighbours, and at last: a person.
-const USER_REST: [Rule; 5] = [
+const USER_REST: [Rule; 6] = [
     ("compact-call", compact_call),
+    ("editor-prompt", editor_prompt),
     ("queued-by-program", queued_by_program),
     ("no-thinking-mark", no_thinking_mark),
     ("host-of-person", host_of_person),
@@ -372,9 +379,9 @@ fn origin_human(row: &Row<'_>, context: &Context<'_>) -> Found {
     if !row.origin.is_some_and(|origin| origin.kind.is("human")) {
         return None;
     }
-    // A command's row carries no prompt source; a person who types the tag does.
-    let is_command =
-        row.prompt_source.is_none() && shape::echo(context.text()) == Some(Class::HumanCommand);
+    // A command's row carries no mark of a prompt; that of a person who types the tag does.
+    let is_marked = is_prompt_typed(row) || has_prompt_mark(row);
+    let is_command = !is_marked && shape::echo(context.text()) == Some(Class::HumanCommand);
     let class = if is_command { Class::HumanCommand } else { class_of_words(&row.message.content) };
     Some((class, claim(row)))
 }
@@ -407,9 +414,10 @@ fn row_source(row: &Row<'_>, context: &Context<'_>) -> Found {
     Some((class, FirstHand))
 }
 
-/// A person's turn; on the output of a shell line (9) it means the line.
+/// A person's turn; on the output of a shell line (9), which has no prompt's mark, it means the line.
 fn turn_origin_human(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let is_turn = is(row.turn_origin, "human") && shape::echo(context.text()).is_none();
+    let is_prompt = has_prompt_mark(row) || shape::echo(context.text()).is_none();
+    let is_turn = is(row.turn_origin, "human") && is_prompt;
     when(is_turn, class_of_words(&row.message.content), claim(row))
 }
 
@@ -425,6 +433,21 @@ fn no_words(row: &Row<'_>, context: &Context<'_>) -> Found {
 }
 
 // User rows: what the words look like.
+
+/// 11: the agent's own call, by the Skill or the SlashCommand tool, in versions that say nothing.
+fn command_of_agent(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let text = context.text();
+    let is_call = shape::echo(text) == Some(Class::HumanCommand) && !has_prompt_mark(row);
+    let is_of_agent = context.is_launched || shape::is_skill_loading(text);
+    when(is_call && is_of_agent, Class::Meta, Shape)
+}
+
+/// 11 and 23, before entrypoints were written: a program's call goes through the queue at once.
+fn command_of_program(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_call = shape::echo(context.text()) == Some(Class::HumanCommand);
+    let is_of_program = row.entrypoint.is_none() && context.delivery.is_at_once;
+    when(is_call && is_of_program, Class::SdkPrompt, Shape)
+}
 
 /// 9, 10, 11, 12, 19, 20 in versions that say nothing; 28: with a prompt's mark it was typed.
 fn echo_tag(row: &Row<'_>, context: &Context<'_>) -> Found {
@@ -468,6 +491,12 @@ fn openclaw_prompt(row: &Row<'_>, context: &Context<'_>) -> Found {
     when(!is_typed && shape::is_prompt_of_openclaw(context.text()), Class::SdkPrompt, Shape)
 }
 
+/// 25: what an editor says of its files, and nobody's words.
+fn editor_context(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let is_alone = shape::is_editor_context(context.text()) && !row.message.content.has_image();
+    when(is_alone && !has_prompt_mark(row), Class::Meta, Shape)
+}
+
 // User rows: version and neighbours.
 
 /// The bare row that newer versions write before a compaction.
@@ -475,6 +504,14 @@ fn compact_call(row: &Row<'_>, context: &Context<'_>) -> Found {
     let marks = context.version.is_some_and(|version| version >= MARKS_PROMPTS);
     let is_call = marks && !has_prompt_mark(row) && shape::is_compact_call(context.text());
     when(is_call, Class::LocalCommand, Shape)
+}
+
+/// 25, before entrypoints were written: an editor puts its context before what a person types there.
+fn editor_prompt(row: &Row<'_>, _: &Context<'_>) -> Found {
+    let content = &row.message.content;
+    let first = content.first().filter(|text| text.may_begin_with(b"<"));
+    let is_context = first.is_some_and(|text| shape::is_editor_context(&text.text()));
+    when(is_context && row.entrypoint.is_none(), class_of_words(content), Shape)
 }
 
 /// 23, before entrypoints were written.
@@ -568,8 +605,8 @@ fn is_prompt_typed(row: &Row<'_>) -> bool {
 
 /// A person's words, or images without any.
 pub(crate) fn class_of_words(content: &Content<'_>) -> Class {
-    let is_mark = |text: &RawStr<'_>| shape::is_image_mark(&text.text());
-    if content.has_image() && content.candidates().iter().all(is_mark) {
+    let says_nothing = |text: &RawStr<'_>| shape::is_beside_words(&text.text());
+    if content.has_image() && content.candidates().iter().all(says_nothing) {
         Class::HumanImage
     } else {
         Class::HumanText
@@ -581,8 +618,11 @@ fn claim(row: &Row<'_>) -> Evidence {
     if is_sdk_entrypoint(row) { Claimed } else { FirstHand }
 }
 
+/// Whether a program spawned Claude Code: by an SDK, by `-p`, or in a workflow of GitHub's.
 pub(crate) fn is_sdk_entrypoint(row: &Row<'_>) -> bool {
-    row.entrypoint.is_some_and(|entrypoint| entrypoint.beginning(16).starts_with("sdk-"))
+    row.entrypoint.is_some_and(|entrypoint| {
+        entrypoint.beginning(16).starts_with("sdk-") || entrypoint.is("claude-code-github-action")
+    })
 }
 
 /// What stands on prompts and never on echoes of commands, shell lines and interrupts.

@@ -9,7 +9,7 @@ use super::Class;
 use super::compat::{INTER_SESSION, RESEED};
 
 /// Tags that Claude Code writes around what a local command, a shell line or a hook has to say.
-const ECHOES: [(&str, Class); 12] = [
+const ECHOES: [(&str, Class); 14] = [
     ("<command-message>", Class::HumanCommand),
     ("<command-name>", Class::LocalCommand),
     ("<command-args>", Class::LocalCommand),
@@ -20,7 +20,9 @@ const ECHOES: [(&str, Class); 12] = [
     ("<bash-input>", Class::HumanBash),
     ("<bash-stdout>", Class::CommandOutput),
     ("<bash-stderr>", Class::CommandOutput),
+    ("<user-memory-input>", Class::LocalCommand),
     ("<user-prompt-submit-hook>", Class::Hook),
+    ("<session-start-hook>", Class::Hook),
     ("<system-reminder>", Class::Hook),
 ];
 
@@ -64,7 +66,17 @@ pub(crate) const ANSWER_INITIALS: &[u8] = b"UYT";
 
 /// What a refused tool call begins with, and what stands before the person's words in it.
 const REFUSAL: &str = "The user doesn't want to";
-const REFUSAL_WORDS: &str = "the user said:";
+const REFUSAL_WORDS: [&str; 2] =
+    ["the user said:", "The user provided the following reason for the rejection:"];
+
+/// Tags of what an editor's extension puts into blocks of their own before the person's words.
+const EDITOR_CONTEXT: [&str; 3] = ["<ide_opened_file>", "<ide_selection>", "<ide_diagnostics>"];
+
+/// What the result of a tool begins with by which the agent itself calls a command or a skill.
+const LAUNCHES: [&str; 2] = ["Launching command: /", "Launching skill: "];
+
+/// What these begin with.
+pub(crate) const LAUNCH_INITIALS: &[u8] = b"L";
 
 /// The echo of a command, a shell line or a hook. Claude Code gives these rows no mark of a prompt
 /// (permission mode, thinking level): a row with one was typed.
@@ -136,6 +148,33 @@ pub(crate) fn is_unknown_command(text: &str) -> bool {
         .is_some_and(|name| !name.is_empty() && !name.contains(char::is_whitespace))
 }
 
+/// What a person had to type for a command whose row begins so.
+pub(crate) fn typed_command(text: &str) -> Option<String> {
+    let class = echo(text)?;
+    if !matches!(class, Class::HumanCommand | Class::LocalCommand) {
+        return None;
+    }
+    let between = |tag: &str| {
+        let (_, behind) = text.split_once(&format!("<{tag}>"))?;
+        behind.split_once(&format!("</{tag}>")).map(|(inside, _)| inside.trim())
+    };
+    let name = between("command-name")?;
+    let arguments = between("command-args").unwrap_or_default();
+    Some(format!("/{} {arguments}", name.trim_start_matches('/')))
+}
+
+/// Whether a tool's result says that the agent called a command or a skill.
+pub(crate) fn is_launch(text: &str) -> bool {
+    LAUNCHES.iter().any(|start| text.starts_with(start))
+}
+
+/// The row of a skill that the agent loaded; where a person called it, it is running.
+pub(crate) fn is_skill_loading(text: &str) -> bool {
+    text.strip_prefix("<command-message>The \"")
+        .and_then(|behind| behind.split_once("</command-message>"))
+        .is_some_and(|(message, _)| message.ends_with("\" skill is loading"))
+}
+
 /// A text that one session of the gateway sent to another.
 pub(crate) fn is_inter_session(text: &str) -> bool {
     text.starts_with(INTER_SESSION)
@@ -162,8 +201,28 @@ pub(crate) fn is_machine_entry(text: &str) -> bool {
     is_record || is_notice(text) || is_message_of_agent(text) || is_prompt_of_openclaw(text)
 }
 
+/// Whether this is nothing but what an editor says of its files.
+pub(crate) fn is_editor_context(text: &str) -> bool {
+    EDITOR_CONTEXT.iter().any(|tag| is_only(tag, text))
+}
+
+/// Whether this is nothing but what a harness puts before a person's words, in a block of its own.
+pub(crate) fn is_context(text: &str) -> bool {
+    is_editor_context(text) || is_only("<system-reminder>", text)
+}
+
+/// Whether a text is one element of this tag and no more.
+fn is_only(tag: &str, text: &str) -> bool {
+    behind_closing_tag(text.trim(), tag).is_some_and(str::is_empty)
+}
+
+/// Whether this says nothing of a person's own: an image's mark, or context.
+pub(crate) fn is_beside_words(text: &str) -> bool {
+    is_image_mark(text) || is_context(text)
+}
+
 /// Whether the texts beside an image are only its marks, such as `[Image #2]`.
-pub(crate) fn is_image_mark(text: &str) -> bool {
+fn is_image_mark(text: &str) -> bool {
     let mut rest = text.trim();
     while let Some(behind) = rest.strip_prefix("[Image #") {
         let digits = behind.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -182,7 +241,7 @@ pub(crate) fn is_answer(text: &str) -> bool {
 
 /// A refusal with a person's words. `text` may be cut: the words come right after fixed sentences.
 pub(crate) fn is_refusal_with_words(text: &str) -> bool {
-    text.starts_with(REFUSAL) && text.contains(REFUSAL_WORDS)
+    text.starts_with(REFUSAL) && REFUSAL_WORDS.iter().any(|words| text.contains(words))
 }
 
 #[cfg(test)]
@@ -193,6 +252,9 @@ mod tests {
     fn answers_and_refusals_have_their_initials() {
         for start in ANSWERS.iter().chain(&[REFUSAL]) {
             assert!(ANSWER_INITIALS.contains(&start.as_bytes()[0]), "{start}");
+        }
+        for start in LAUNCHES {
+            assert!(LAUNCH_INITIALS.contains(&start.as_bytes()[0]), "{start}");
         }
     }
 }

@@ -68,7 +68,7 @@ impl Blocks {
         if self.no_mark.is_none() || self.with_words.is_none() {
             let seen = read_excerpt(chunk, span, SAID)?;
             let text = RawStr::new(&seen, true).text();
-            if !shape::is_image_mark(&text) {
+            if !shape::is_beside_words(&text) {
                 self.no_mark.get_or_insert(span);
             }
             if !text.trim().is_empty() {
