@@ -177,6 +177,11 @@ impl Identity {
         Self(format!("#{hash}"))
     }
 
+    /// What was said at a moment, whatever the row's uuid.
+    pub(crate) fn of_moment(key: &HashKey, at: Timestamp, said: &str) -> Self {
+        Self::of_hash(&key.hash(b"moment", format!("{}:{said}", at.0).as_bytes()))
+    }
+
     /// Reads an identity back from the journal.
     #[must_use]
     pub fn from_stored(text: String) -> Self {

@@ -194,7 +194,8 @@ mod tests {
     fn every_tag_that_rules_know_has_a_name_here() {
         let source = include_str!("shape.rs");
         let tags = source.split("\"<").skip(1).filter_map(|rest| rest.split(['>', '"']).next());
-        let tags: Vec<_> = tags.filter(|tag| !tag.is_empty() && !tag.contains(['/', '{'])).collect();
+        let tags: Vec<_> =
+            tags.filter(|tag| !tag.is_empty() && !tag.contains(['/', '{'])).collect();
         assert!(tags.len() >= TAGS.len());
         for tag in tags {
             assert!(TAGS.contains(&tag), "{tag}");

@@ -68,6 +68,14 @@ pub struct Verdict {
     pub evidence: Evidence,
 }
 
+impl Verdict {
+    /// The verdict on this row where it is known already.
+    #[must_use]
+    pub const fn known(self) -> Self {
+        Self { human: false, class: Class::Copy, rule: "known-identity", ..self }
+    }
+}
+
 /// How sure a rule can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
@@ -192,6 +200,9 @@ pub struct JudgedRow {
     pub end: u64,
     /// What it is known by; set where the row could ever count.
     pub identity: Option<Identity>,
+    /// What a copy of it under another uuid is known by; set where it counts by our rule or by the
+    /// gateway's, and its version makes such copies.
+    pub aliases: Vec<Identity>,
     /// Its uuid, where that is a plain id.
     pub uuid: Option<String>,
     /// Its own time.

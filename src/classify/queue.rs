@@ -35,6 +35,24 @@ pub struct QueueState {
     taken: VecDeque<QueueEntry>,
     /// User and assistant rows so far.
     rows: u64,
+    /// What was taken since the last of them.
+    #[serde(default)]
+    dequeue: Dequeue,
+    /// When something was taken last, by a row that names nothing.
+    #[serde(default)]
+    dequeued_at: Option<Timestamp>,
+}
+
+/// What a row took from the queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Dequeue {
+    /// No row took anything.
+    #[default]
+    None,
+    /// An entry.
+    OfEntry,
+    /// What never was put there by a row: 2.1.17 writes so of a program's prompt.
+    OfNothing,
 }
 
 /// One message in the queue.
@@ -104,6 +122,11 @@ impl QueueState {
         self.open.is_empty() && self.taken.is_empty()
     }
 
+    /// What was taken since the last row of the conversation.
+    pub(crate) const fn last_dequeue(&self) -> Dequeue {
+        self.dequeue
+    }
+
     /// Takes a queue row; gives the earlier row that it proves to be a turn.
     pub(crate) fn operate(
         &mut self,
@@ -158,12 +181,13 @@ impl QueueState {
     }
 
     fn dequeue(&mut self, found: &QueueRow<'_>) {
+        self.dequeued_at = found.at;
         let Some(mut entry) = self.find(found, 0) else {
+            self.dequeue = Dequeue::OfNothing;
             return;
         };
-        let waited = found.at.zip(entry.at).map(|(now, then)| now.ms_since(then));
-        entry.is_at_once = entry.rows == self.rows
-            && waited.is_some_and(|waited| (0..=AT_ONCE_MS).contains(&waited));
+        self.dequeue = Dequeue::OfEntry;
+        entry.is_at_once = entry.rows == self.rows && entry.was_taken_at_once(found.at);
         self.take(entry);
     }
 
@@ -234,10 +258,13 @@ impl QueueState {
         let entry = if let Some(index) = self.taken.iter().position(is_fresh) {
             self.taken.remove(index)
         } else if let Some(index) = self.open.iter().position(has_text) {
-            let entry = self.open.remove(index);
+            let mut entry = self.open.remove(index);
             // Not the oldest entry was taken, as was assumed, but this one.
             if was_dequeued {
                 self.put_back();
+            }
+            if let Some(entry) = &mut entry {
+                entry.is_at_once = entry.was_taken_at_once(self.dequeued_at);
             }
             entry
         } else if let Some(index) = self.taken.iter().position(has_text).filter(|_| was_dequeued) {
@@ -260,8 +287,9 @@ impl QueueState {
 
     /// The entry that was taken last was not the one that was meant.
     fn put_back(&mut self) {
-        self.open.extend(self.taken.pop_back());
-        self.open.rotate_right(1);
+        if let Some(entry) = self.taken.pop_back() {
+            self.open.push_front(QueueEntry { is_at_once: false, ..entry });
+        }
     }
 
     /// A row that joins the texts of several entries, one below the other, was delivered (4c).
@@ -317,6 +345,7 @@ impl QueueState {
     /// A row of the conversation was passed; the agent's own ends what was being delivered.
     pub(crate) fn pass(&mut self, is_assistant: bool) {
         self.rows = self.rows.wrapping_add(1);
+        self.dequeue = Dequeue::None;
         if is_assistant {
             // A guess stands until no notice is left that could have been meant.
             let is_open = self.open.iter().any(|entry| entry.is_machine);
@@ -337,6 +366,12 @@ impl QueueState {
 }
 
 impl QueueEntry {
+    /// Whether it was taken from the queue at this time as soon as it was put there.
+    fn was_taken_at_once(&self, taken_at: Option<Timestamp>) -> bool {
+        let waited = taken_at.zip(self.at).map(|(now, then)| now.ms_since(then));
+        waited.is_some_and(|waited| (0..=AT_ONCE_MS).contains(&waited))
+    }
+
     /// The row that put it there, as a turn.
     fn proven(&self, settings: Settings) -> ProvenRow {
         let class = if self.is_image { Class::HumanImage } else { Class::HumanText };

@@ -10,13 +10,13 @@ use super::row::json::Cursor;
 use super::row::raw::RawStr;
 use super::row::{Content, Parsed, Row, is};
 use super::rules::{self, Context};
-use super::version::Version;
+use super::version::{REPLAYS, Version};
 use super::whole::{InMemory, Whole};
 use super::{
     Class, CompatTurn, Evidence, JudgedRow, Settings, Verdict, compat, drift, explain, shape,
 };
-use crate::classify::text::{is_js_space, normalise};
-use crate::ids::{HashKey, Identity, Timestamp, is_plain_id};
+use crate::classify::text::{Digest, is_js_space, normalise};
+use crate::ids::{HashKey, Identity, TextHash, Timestamp, is_plain_id};
 use crate::scan::bytes::Bytes;
 use crate::scan::line::{self, Line, Parse, Piece, Place, Skipped, Values};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct ReaderState {
     /// Commands and skills that the agent called since it last spoke, whose rows are to come.
     #[serde(default)]
     launches: u8,
+    /// The time of the last row of a person, a program or the agent.
+    #[serde(default)]
+    spoken_at: Option<Timestamp>,
 }
 
 /// The rows of a line.
@@ -186,30 +189,27 @@ impl Reader {
         let said = said(row, is_queue_row);
         let seen = said.map(|(_, text)| looked_at(row, text));
         // Decoded and hashed only where somebody asks: most rows are the agent's.
-        let digest = || said.map(|(said, text)| whole.digest(&self.key, said, text)).transpose();
+        let key = self.key.clone();
+        let digest = || said.map(|(said, text)| whole.digest(&key, said, text)).transpose();
         let can_be_delivered = !self.state.queue.is_idle() && !row.is_sidechain;
         let mut text = if is_counted_by_gateway || is_queue_row || can_be_delivered {
             digest()?
         } else {
             None
         };
-        let mut delivery = match &text {
-            Some(text) if can_be_delivered && !is_queue_row => self.state.queue.deliver(&text.hash),
-            _ => Delivery::default(),
+        let delivery = if can_be_delivered && !is_queue_row {
+            self.deliver(row, whole, said, text.as_ref())?
+        } else {
+            Delivery::default()
         };
-        if can_be_delivered
-            && !delivery.was_queued
-            && let Some((said, text)) = said.filter(|_| row.is_kind("user"))
-            && let Some(joined) = whole.joined(said, text)?
-        {
-            let hash = |text: &str| self.key.text(&normalise(text));
-            delivery = match shape::typed_command(&joined) {
-                Some(typed) => self.state.queue.deliver(&hash(&typed)),
-                None => self.state.queue.deliver_joined(&joined, hash),
-            };
-        }
-        let is_launched = self.state.launches > 0;
-        let context = Context { text: seen.as_deref(), version, delivery, is_launched };
+        let context = Context {
+            text: seen.as_deref(),
+            version,
+            delivery,
+            dequeue: self.state.queue.last_dequeue(),
+            is_launched: self.state.launches > 0,
+            is_same_moment: at.is_some() && at == self.state.spoken_at,
+        };
         let verdict = rules::judge(row, &context, self.settings);
         let because = if self.explains { explain::because(row, &context) } else { Vec::new() };
         let is_typed = row.is_kind("user")
@@ -233,6 +233,10 @@ impl Reader {
             Some(uuid) => Some(Identity::of_uuid(&self.key, &uuid.word())),
             None => Some(whole.identity(&self.key)?),
         };
+        let aliases = match at.filter(|_| is_countable && row.is_kind("user")) {
+            Some(at) => self.aliases(row, at, text.as_ref()),
+            None => Vec::new(),
+        };
         if let Some(identity) = identity.as_ref().filter(|_| is_queue_row) {
             let found = QueueRow {
                 row,
@@ -251,6 +255,7 @@ impl Reader {
             start: span.from,
             end: span.to,
             identity: identity.filter(|_| is_countable || is_kept),
+            aliases,
             uuid: row.uuid.and_then(plain_id),
             at,
             verdict,
@@ -260,6 +265,40 @@ impl Reader {
             drift: drift::names(row, self.state.version.as_deref()),
             because,
         })
+    }
+
+    /// What a row was in the queue.
+    fn deliver<W: Whole>(
+        &mut self,
+        row: &Row<'_>,
+        whole: &W,
+        said: Option<(Said, RawStr<'_>)>,
+        text: Option<&Digest>,
+    ) -> Result<Delivery, W::Error> {
+        let queue = &mut self.state.queue;
+        let delivery = text.map(|text| queue.deliver(&text.hash)).unwrap_or_default();
+        let Some((said, text)) = said.filter(|_| row.is_kind("user") && !delivery.was_queued)
+        else {
+            return Ok(delivery);
+        };
+        let hash = |text: &str| self.key.text(&normalise(text));
+        Ok(whole.joined(said, text)?.map_or(delivery, |joined| {
+            match shape::typed_command(&joined) {
+                Some(typed) => queue.deliver(&hash(&typed)),
+                None => queue.deliver_joined(&joined, hash),
+            }
+        }))
+    }
+
+    /// What copies of a countable row are known by, where its version copies rows under new uuids:
+    /// its words at their time, and its images.
+    fn aliases(&self, row: &Row<'_>, at: Timestamp, text: Option<&TextHash>) -> Vec<Identity> {
+        if self.version.is_none_or(|version| version >= REPLAYS) {
+            return Vec::new();
+        }
+        let images = row.message.content.has_image().then_some("image");
+        let said = text.map(TextHash::as_str).into_iter().chain(images);
+        said.map(|said| Identity::of_moment(&self.key, at, said)).collect()
     }
 
     /// Takes the version that a row names; mostly it is the one before.
@@ -282,7 +321,14 @@ impl Reader {
             self.state.queue.fire(at);
         } else if row.is_kind("user") || row.is_kind("assistant") {
             self.state.queue.pass(row.is_kind("assistant"));
+            self.state.spoken_at = at;
             self.note_launch(row, verdict);
+            if row.entrypoint.is_none() && row.is_kind("user") {
+                self.state.is_of_program = match verdict.class {
+                    Class::SdkPrompt => true,
+                    _ => self.state.is_of_program && !verdict.human,
+                };
+            }
         }
     }
 
@@ -291,9 +337,8 @@ impl Reader {
         let launches = &mut self.state.launches;
         *launches = match verdict.class {
             Class::ToolResult if is_launch(row) => launches.saturating_add(1),
-            Class::ToolResult => *launches,
             Class::Meta if verdict.rule == "command-of-agent" => launches.saturating_sub(1),
-            Class::Meta => *launches,
+            Class::ToolResult | Class::Meta => *launches,
             _ => 0,
         };
     }
@@ -417,6 +462,7 @@ fn invalid(span: Span, rule: &'static str) -> JudgedRow {
         start: span.from,
         end: span.to,
         identity: None,
+        aliases: Vec::new(),
         uuid: None,
         at: None,
         verdict: Verdict { human: false, class: Class::Invalid, rule, evidence: Evidence::Shape },

@@ -8,10 +8,13 @@
 //! Each rule names the situations that it is for, by the numbers that the names of the fixtures in
 //! `fixtures/rows` begin with. A new rule is one line in a table, one function, and a fixture.
 
-use super::queue::Delivery;
+use super::queue::{Delivery, Dequeue};
 use super::row::raw::RawStr;
 use super::row::{Attachment, Content, Origin, Row, is};
-use super::version::{MARKS_NOTICES, MARKS_PROMPTS, MARKS_QUEUED, MARKS_THINKING, Version};
+use super::version::{
+    HAS_EDITORS, MARKS_NOTICES, MARKS_PROMPTS, MARKS_QUEUED, MARKS_THINKING, REPLAYS_AT_ONCE,
+    Version, WRITES_QUEUE,
+};
 use super::{Class, CountCommands, Evidence, Settings, Verdict, drift, shape};
 use Evidence::{Claimed, Default, FirstHand, Shape};
 
@@ -24,13 +27,24 @@ pub(crate) struct Context<'a> {
     pub(crate) version: Option<Version>,
     /// What it was in the queue.
     pub(crate) delivery: Delivery,
+    /// What was taken from the queue since the last row of the conversation.
+    pub(crate) dequeue: Dequeue,
     /// Whether the agent called a command or a skill just before.
     pub(crate) is_launched: bool,
+    /// Whether the row before it has the same time to the millisecond.
+    pub(crate) is_same_moment: bool,
 }
 
 impl Context<'_> {
     fn text(&self) -> &str {
         self.text.unwrap_or_default()
+    }
+
+    /// Whether it went through the queue as a program's prompt does: in and out at once, or (2.1.17
+    /// to 2.1.30) out without ever having been put in.
+    fn came_at_once(&self) -> bool {
+        let is_lone = self.dequeue == Dequeue::OfNothing && !self.delivery.was_queued;
+        self.delivery.is_at_once || is_lone
     }
 }
 
@@ -93,8 +107,9 @@ const USER_SHAPES: [Rule; 9] = [
 ];
 
 /// … then what is known of its version and its neighbours, and at last: a person.
-const USER_REST: [Rule; 6] = [
+const USER_REST: [Rule; 7] = [
     ("compact-call", compact_call),
+    ("replayed-at-once", replayed_at_once),
     ("editor-prompt", editor_prompt),
     ("queued-by-program", queued_by_program),
     ("no-thinking-mark", no_thinking_mark),
@@ -434,7 +449,7 @@ fn no_words(row: &Row<'_>, context: &Context<'_>) -> Found {
 
 // User rows: what the words look like.
 
-/// 11: the agent's own call, by the Skill or the SlashCommand tool, in versions that say nothing.
+/// 11: the agent's own call, by a tool for skills or slash commands, in versions that say nothing.
 fn command_of_agent(row: &Row<'_>, context: &Context<'_>) -> Found {
     let text = context.text();
     let is_call = shape::echo(text) == Some(Class::HumanCommand) && !has_prompt_mark(row);
@@ -445,7 +460,7 @@ fn command_of_agent(row: &Row<'_>, context: &Context<'_>) -> Found {
 /// 11 and 23, before entrypoints were written: a program's call goes through the queue at once.
 fn command_of_program(row: &Row<'_>, context: &Context<'_>) -> Found {
     let is_call = shape::echo(context.text()) == Some(Class::HumanCommand);
-    let is_of_program = row.entrypoint.is_none() && context.delivery.is_at_once;
+    let is_of_program = row.entrypoint.is_none() && context.came_at_once();
     when(is_call && is_of_program, Class::SdkPrompt, Shape)
 }
 
@@ -514,20 +529,38 @@ fn editor_prompt(row: &Row<'_>, _: &Context<'_>) -> Found {
     when(is_context && row.entrypoint.is_none(), class_of_words(content), Shape)
 }
 
+/// 8, before 2.0.14: what a resumed session with an image gets once more, all at one time.
+fn replayed_at_once(row: &Row<'_>, context: &Context<'_>) -> Found {
+    let replays = context.version.is_some_and(|version| version < REPLAYS_AT_ONCE);
+    let Content::Blocks(blocks) = &row.message.content else {
+        return None;
+    };
+    // What is typed with an image has its mark beside it.
+    let is_part = context.is_same_moment || blocks.has_image && blocks.texts.is_empty();
+    when(replays && is_part && !has_prompt_mark(row), Class::Copy, Shape)
+}
+
 /// 23, before entrypoints were written.
 fn queued_by_program(row: &Row<'_>, context: &Context<'_>) -> Found {
     // Where prompts carry a thinking level, a program's does not.
     let is_bare = row.entrypoint.is_none() && !row.has_thinking_metadata;
-    let is_so = is_bare && context.delivery.is_at_once;
-    when(is_so, Class::SdkPrompt, Shape)
+    when(is_bare && context.came_at_once(), Class::SdkPrompt, Shape)
 }
 
-/// 23, in the last 1.0.x; the price is a prompt given on the command line (27).
+/// 23, before entrypoints were written; the price is a prompt given on the command line (27).
 fn no_thinking_mark(row: &Row<'_>, context: &Context<'_>) -> Found {
-    let marks = context
-        .version
-        .is_some_and(|version| (MARKS_THINKING.0..MARKS_THINKING.1).contains(&version));
-    when(marks && !has_prompt_mark(row), Class::SdkPrompt, Shape)
+    let version = context.version.filter(|version| {
+        !row.has_thinking_metadata && (MARKS_THINKING.0..MARKS_THINKING.1).contains(version)
+    })?;
+    let is_text = matches!(row.message.content, Content::Text(_));
+    let is_of_program = if version < HAS_EDITORS {
+        true
+    } else if version < WRITES_QUEUE {
+        is_text
+    } else {
+        is_text && context.dequeue != Dequeue::None && !context.delivery.was_queued
+    };
+    when(is_of_program, Class::SdkPrompt, Shape)
 }
 
 /// 25.

@@ -17,9 +17,23 @@ pub(crate) const MARKS_NOTICES: Version = Version(2, 1, 90);
 pub(crate) const MARKS_QUEUED: Version = Version(2, 1, 285);
 
 /// In these versions (from, before) a typed prompt carries `thinkingMetadata`, while a prompt of
-/// `claude -p` does not and has nothing else to tell it by. From 2.0 on an editor's prompts come
-/// the way of the SDK too, and from 2.0.4x queue rows tell.
-pub(crate) const MARKS_THINKING: (Version, Version) = (Version(1, 0, 123), Version(2, 0, 0));
+/// `claude -p` does not (1.0.128 to 2.1.30; 2.1.77 has it no more).
+pub(crate) const MARKS_THINKING: (Version, Version) = (Version(1, 0, 123), Version(2, 1, 31));
+
+/// From here an editor's prompts come the way of the SDK, as blocks and without that mark.
+pub(crate) const HAS_EDITORS: Version = Version(2, 0, 0);
+
+/// From here rows of the message queue tell a program's prompt; one that is given on the command
+/// line has none, nor the mark at first.
+pub(crate) const WRITES_QUEUE: Version = Version(2, 0, 40);
+
+/// Before this, a session with an image that is resumed gets all rows from the image on once more,
+/// under new uuids and split into blocks (1.0.44 to 2.1.17; 2.1.77 does not).
+pub(crate) const REPLAYS: Version = Version(2, 1, 77);
+
+/// Before this, these rows are stamped with the time of the resumption (2.0.1; 2.0.14 keeps their
+/// own).
+pub(crate) const REPLAYS_AT_ONCE: Version = Version(2, 0, 14);
 
 impl Version {
     /// Reads a version; `None` for what is none.

@@ -113,7 +113,8 @@ impl Sighting<'_> {
                     last_at = row.at.or(last_at);
                     last_uuid = row.uuid.or(last_uuid.take());
                     let countable = row.verdict.human || row.compat.is_some();
-                    timed.extend(row.identity.filter(|_| countable).map(|id| (last_at, id)));
+                    let names = row.aliases.into_iter().chain(row.identity.filter(|_| countable));
+                    timed.extend(names.map(|id| (last_at, id)));
                     rows.push((row.start, row.at));
                     timed.extend(row.proves.into_iter().map(|row| (row.at, row.identity)));
                 }

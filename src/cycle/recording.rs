@@ -138,6 +138,7 @@ impl Cycle<'_> {
         let mut take = |line: JudgedLine| -> io::Result<()> {
             let countable = |identity, at: Option<Timestamp>, ours, gateway| CountableRow {
                 identity,
+                aliases: Vec::new(),
                 start: line.extent.start,
                 end: line.extent.next,
                 at: at.unwrap_or(stat.modified),

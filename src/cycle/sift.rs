@@ -1,7 +1,7 @@
 //! From judged rows to countable ones: copies, history and echoes are taken out.
 
 use super::report::LinkReport;
-use crate::classify::{Class, Evidence, JudgedRow, LineReport, ProvenRow, Verdict};
+use crate::classify::{Evidence, JudgedRow, LineReport, ProvenRow};
 use crate::echo::Echoes;
 use crate::error::Result;
 use crate::ids::{Identity, TextHash, Timestamp};
@@ -37,6 +37,7 @@ pub(super) struct History {
 /// A row that counts by our rule or by the gateway's.
 struct Candidate<'r> {
     identity: &'r Identity,
+    aliases: &'r [Identity],
     at: Option<Timestamp>,
     text: Option<&'r TextHash>,
     human: bool,
@@ -102,6 +103,7 @@ impl Sift {
     ) -> Result<()> {
         let candidate = Candidate {
             identity: &proven.identity,
+            aliases: &[],
             at: proven.at,
             text: proven.text.as_ref(),
             human: proven.verdict.human,
@@ -126,6 +128,7 @@ impl Sift {
         }
         let candidate = Candidate {
             identity,
+            aliases: &row.aliases,
             at: row.at,
             text: row.text.as_ref(),
             human: row.verdict.human,
@@ -133,7 +136,7 @@ impl Sift {
             gateway: row.compat.as_ref().map(|compat| &compat.text),
         };
         if !self.keep(journal, &candidate, line, report)? && row.verdict.human {
-            row.verdict = COPY;
+            row.verdict = row.verdict.known();
         }
         Ok(())
     }
@@ -146,8 +149,13 @@ impl Sift {
         line: Extent,
         report: &mut LinkReport,
     ) -> Result<bool> {
-        if self.here.contains(row.identity) || journal.knows(self.link, row.identity)? {
+        if self.knows(journal, row.identity)? {
             return Ok(false);
+        }
+        // The gateway counts a copy under another uuid.
+        let mut is_copy = false;
+        for alias in row.aliases {
+            is_copy |= self.knows(journal, alias)?;
         }
         let at = row.at.unwrap_or(self.file_time);
         let is_old = self.history.is_some_and(|history| {
@@ -158,20 +166,26 @@ impl Sift {
         let may_be_of_others = self.history.is_some_and(|history| history.is_of_others);
         let is_history =
             is_old || (may_be_of_others && journal.knows_elsewhere(self.link, row.identity)?);
-        let echo = row.human && !is_history && self.echoes.excuses(row.evidence, row.text, at);
+        let is_ours = row.human && !is_copy && !is_history;
+        let echo = is_ours && self.echoes.excuses(row.evidence, row.text, at);
         if echo {
             report.echoes += 1;
         }
-        self.here.insert(row.identity.clone());
+        self.here.extend(row.aliases.iter().chain([row.identity]).cloned());
         self.rows.push(CountableRow {
             identity: row.identity.clone(),
+            aliases: row.aliases.to_vec(),
             start: line.start,
             end: line.next,
             at,
-            ours: row.human && !echo && !is_history,
+            ours: is_ours && !echo,
             gateway: row.gateway.is_some_and(|text| !self.echoes.compat(text)),
         });
-        Ok(!is_history)
+        Ok(!is_history && !is_copy)
+    }
+
+    fn knows(&self, journal: &Journal, identity: &Identity) -> Result<bool> {
+        Ok(self.here.contains(identity) || journal.knows(self.link, identity)?)
     }
 
     /// The countable rows, and the own texts that echoes among them used up.
@@ -179,11 +193,3 @@ impl Sift {
         (self.rows, self.echoes.into_used())
     }
 }
-
-/// The verdict on a row that was counted before.
-const COPY: Verdict = Verdict {
-    human: false,
-    class: Class::Copy,
-    rule: "known-identity",
-    evidence: Evidence::FirstHand,
-};

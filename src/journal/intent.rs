@@ -43,6 +43,9 @@ pub struct Intent {
 pub struct CountableRow {
     /// What it is known by.
     pub identity: Identity,
+    /// What a copy of it under another uuid is known by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<Identity>,
     /// Where the row begins that proves it (the row itself, but for queued messages).
     pub start: u64,
     /// Just after the line end of the row that proves it.
@@ -127,7 +130,8 @@ impl Journal {
                 .map_err(error)
         };
         run("UPDATE sources SET cursor = ? WHERE source_id = ?", &[&cursor, &source.id])?;
-        learn(&tx, source.link, intent.rows.iter().map(|row| &row.identity)).map_err(error)?;
+        let names = intent.rows.iter().flat_map(|row| row.aliases.iter().chain([&row.identity]));
+        learn(&tx, source.link, names).map_err(error)?;
         for own_text in &intent.excused {
             run("UPDATE own_texts SET used = 1 WHERE own_text_id = ?", &[own_text])?;
         }

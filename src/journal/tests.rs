@@ -27,6 +27,7 @@ fn identity(n: u8) -> Identity {
 fn intent(rows: &[u8], excused: Vec<i64>) -> Intent {
     let row = |n: &u8| CountableRow {
         identity: identity(*n),
+        aliases: Vec::new(),
         start: 0,
         end: 10,
         at: Timestamp(1),

@@ -57,6 +57,7 @@ pub(super) fn followed() -> SignalLog {
 pub(super) fn row(start: u64, end: u64, seconds_ago: i64) -> CountableRow {
     CountableRow {
         identity: Identity::from_stored(format!("row-{start}-{seconds_ago}")),
+        aliases: Vec::new(),
         start,
         end,
         at: NOW.plus_ms(-seconds_ago * 1000),

@@ -102,6 +102,44 @@ fn text_is_shown_on_a_terminal_only() {
     }
 }
 
+/// Files of one family, oldest first, and the turns in all of them together.
+const FAMILIES: [(&[&str], u64); 10] = [
+    (&["08-resumed-at-once-2.0.1"], 3),
+    (&["08-resumed-2.0.42"], 4),
+    (&["08-resumed-2.1.17"], 3),
+    (&["60-resume-old-1.0.44", "60-resume-new-1.0.44"], 3),
+    (&["61-fork-parent-1.0.128", "61-fork-child-1.0.128"], 3),
+    (&["61-fork-parent-2.0.42", "61-fork-child-2.0.42"], 3),
+    (&["61-fork-parent-2.1.90", "61-fork-child-2.1.90"], 3),
+    (&["61-fork-parent-2.1.332", "61-fork-child-2.1.332"], 3),
+    (&["62-branch-parent-2.1.105", "62-branch-child-2.1.105"], 2),
+    (
+        &[
+            "63-side-agents-acompact-2.1.90",
+            "63-side-agents-aside_question-2.1.90",
+            "63-side-agents-parent-2.1.90",
+        ],
+        1,
+    ),
+];
+
+#[test]
+fn a_family_counts_each_message_once() {
+    let world = World::new();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rows");
+    for (files, turns) in FAMILIES {
+        let files: Vec<_> = files
+            .iter()
+            .map(|name| fixtures.join(format!("{name}.jsonl")).to_str().unwrap().to_owned())
+            .collect();
+        let args = ["classify", "--json"].into_iter().chain(files.iter().map(String::as_str));
+        let found = world.run(&args.collect::<Vec<_>>());
+        let rows = found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let counted = rows.filter(|row| row["human"] == true).count();
+        assert_eq!(counted as u64, turns, "{files:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_judged() {
     let world = World::new();

@@ -5,7 +5,7 @@ use super::source::open;
 use super::tally::Tally;
 use crate::classify::lines::{JudgedLine, Lines};
 use crate::classify::{
-    Class, DriftCounts, Evidence, JudgedRow, LongLine, Reader, ReaderState, Settings, Verdict,
+    DriftCounts, Evidence, JudgedRow, LongLine, Reader, ReaderState, Settings, Verdict,
 };
 use crate::cli::progress::Progress;
 use crate::error::{Error, Result};
@@ -144,23 +144,24 @@ fn take_line(
         return;
     }
     for row in &mut judged {
+        let is_countable = row.verdict.human || row.compat.is_some();
         for proven in row.proves.drain(..) {
             let fresh = known.insert(proven.identity);
-            let verdict = if fresh { proven.verdict } else { copy(proven.verdict) };
+            let verdict = if fresh { proven.verdict } else { proven.verdict.known() };
             rows.prove(proven.start, verdict, number);
         }
-        let counted = row.identity.as_ref().filter(|_| row.verdict.human);
-        if counted.is_some_and(|identity| !known.insert(identity.clone())) {
-            row.verdict = copy(row.verdict);
+        let names = row.aliases.drain(..).chain(row.identity.clone());
+        if names
+            .filter(|_| is_countable)
+            .fold(false, |is_known, name| !known.insert(name) | is_known)
+            && row.verdict.human
+        {
+            row.verdict = row.verdict.known();
         }
     }
     for row in judged {
         rows.add(number, row);
     }
-}
-
-const fn copy(verdict: Verdict) -> Verdict {
-    Verdict { human: false, class: Class::Copy, rule: "known-identity", ..verdict }
 }
 
 fn compat(mut row: JudgedRow) -> JudgedRow {

@@ -4,8 +4,8 @@ mod laws;
 mod long;
 
 use super::{Cycle, CycleReport, LinkReport, Outcome, ReadingAgain, Rules};
-use crate::classify::Settings;
 use crate::classify::text::normalise;
+use crate::classify::{Class, Settings};
 use crate::clock::Clock;
 use crate::disk::Disk as _;
 use crate::disk::memory::MemoryDisk;
@@ -505,6 +505,28 @@ fn a_row_that_is_written_again_is_a_copy() {
     world.cycle();
     world.disk.append(PATH, row.as_bytes());
     world.cycle();
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn what_a_resumed_session_writes_again_under_new_uuids_is_a_copy() {
+    let mut world = World::adopted();
+    let text = r#"{"type":"text","text":"what is it?"}"#;
+    let image = r#"{"type":"image"}"#;
+    let typed = world.row(&format!(r#""message":{{"role":"user","content":[{image},{text}]}}"#));
+    let typed = typed.replace("2.1.332", "2.0.42");
+    let at = typed.split(r#""timestamp":""#).nth(1).unwrap().split('"').next().unwrap().to_owned();
+    world.disk.append(PATH, typed.as_bytes());
+    world.cycle();
+    for block in [image, text] {
+        let uuid = world.uuid();
+        let copy = format!(
+            r#"{{"type":"user","uuid":"{uuid}","timestamp":"{at}","version":"2.0.42","message":{{"role":"user","content":[{block}]}}}}"#
+        );
+        world.disk.append(PATH, (copy + "\n").as_bytes());
+    }
+    let report = world.cycle();
+    assert_eq!(report.links[0].rows.get(&Class::Copy), Some(&2));
     assert_eq!(world.turns(), 1);
 }
 
