@@ -16,7 +16,7 @@ use upstreamd::echo::Mode;
 use upstreamd::engine::{Engine, Plan};
 use upstreamd::ids::AgentId;
 use upstreamd::link::LinkId;
-use upstreamd::record::Retention;
+use upstreamd::record::{Retention, Store};
 use upstreamd::state::StateFolder;
 
 /// The pages that an event touches.
@@ -41,8 +41,10 @@ fn engine(home: &Home) -> (Engine, LinkId) {
     let mut disk = RealDisk::new(claude_dirs.clone(), Arc::new(Patience::default()));
     disk.refresh();
     let session = disk.sessions().files.remove(0);
+    let state = StateFolder::at(home.path().join("state"));
     let mut engine = Engine::open(Plan {
-        state: StateFolder::at(home.path().join("state")),
+        store: Store::Embedded(state.signal_log()),
+        state,
         runtime: home.path().join("run"),
         claude_dirs,
         rules,

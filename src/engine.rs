@@ -13,11 +13,10 @@ use crate::error::{Error, Result};
 use crate::ids::{AgentId, HashKey, Timestamp};
 use crate::journal::Journal;
 use crate::link::{Link, LinkId};
-use crate::lock::Lock;
-use crate::observe::{LogObserver, Observer};
-use crate::record::{LinkFilter, Retention, SignalLog};
+use crate::lock::{Lock, number};
+use crate::observe::{Fact, LogObserver, Observer};
+use crate::record::{LinkFilter, Retention, SignalLog, Store};
 use crate::state::StateFolder;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,8 +33,18 @@ pub struct Engine {
     patience: Arc<Patience>,
     observer: LogObserver,
     lock: Option<Arc<Lock>>,
-    /// Device and number of both databases, to notice that somebody replaced one.
-    files: Vec<(PathBuf, (u64, u64))>,
+    store: Store,
+    /// The databases as they were opened; `None` for copies in memory.
+    files: Option<Files>,
+    /// Whether the signal log was opened anew, and nobody has asked yet.
+    reopened: bool,
+}
+
+/// Device and number of both databases, to notice that somebody replaced one.
+#[derive(Debug)]
+struct Files {
+    log: (u64, u64),
+    journal: (PathBuf, (u64, u64)),
 }
 
 /// What an engine is made from.
@@ -43,6 +52,8 @@ pub struct Engine {
 pub struct Plan {
     /// Our state folder.
     pub state: StateFolder,
+    /// Where the signal log is.
+    pub store: Store,
     /// The folder for the lock of the signal log.
     pub runtime: PathBuf,
     /// The Claude folders.
@@ -53,50 +64,42 @@ pub struct Plan {
     pub retention: Retention,
 }
 
-/// A file's device and number there.
-fn number(path: &Path) -> Result<(u64, u64)> {
-    let meta = fs_err::metadata(path)?;
-    Ok((meta.dev(), meta.ino()))
-}
-
 impl Engine {
     /// Opens everything for real, and takes the locks.
     pub fn open(plan: Plan) -> Result<Self> {
         plan.state.create()?;
-        let log_path = plan.state.signal_log();
-        let log = SignalLog::open(&log_path)?;
-        let lock = Arc::new(Lock::take(&plan.state, &log_path, &plan.runtime)?);
+        let log = open_log(&plan.store)?;
+        let lock = Arc::new(Lock::take(&plan.state, plan.store.path(), &plan.runtime)?);
         Self::open_under(plan, log, lock, Arc::default())
     }
 
     /// Opens everything once more, under the locks that are held already, for a thread that takes
     /// another's place.
     pub fn open_again(plan: Plan, lock: Arc<Lock>, patience: Arc<Patience>) -> Result<Self> {
-        let log = SignalLog::open(&plan.state.signal_log())?;
+        let log = open_log(&plan.store)?;
+        lock.follow(plan.store.path())?;
         Self::open_under(plan, log, lock, patience)
     }
 
     fn open_under(
         plan: Plan,
-        log: SignalLog,
+        (log, log_number): (SignalLog, (u64, u64)),
         lock: Arc<Lock>,
         patience: Arc<Patience>,
     ) -> Result<Self> {
         let key = plan.state.hash_key()?;
-        let paths = [plan.state.signal_log(), plan.state.journal()];
-        let journal = Journal::open(&plan.state.journal(), &key)?;
+        let path = plan.state.journal();
+        let journal = Journal::open(&path, &key)?;
         let mut engine = Self::new(plan, log, journal, key, Some(lock), patience);
-        for path in paths {
-            let number = number(&path)?;
-            engine.files.push((path, number));
-        }
+        let of_journal = number(&path)?;
+        engine.files = Some(Files { log: log_number, journal: (path, of_journal) });
         Ok(engine)
     }
 
     /// Copies both databases into memory: a cycle then writes nothing anywhere.
     pub fn rehearse(plan: Plan) -> Result<Self> {
         let key = plan.state.hash_key_unsaved()?;
-        let log = SignalLog::copy_in_memory(&plan.state.signal_log())?;
+        let log = plan.store.copy_in_memory()?;
         let journal = Journal::copy_in_memory(&plan.state.journal(), &key)?;
         Ok(Self::new(plan, log, journal, key, None, Arc::default()))
     }
@@ -120,11 +123,13 @@ impl Engine {
             retention: plan.retention,
             observer: LogObserver::default(),
             lock,
-            files: Vec::new(),
+            store: plan.store,
+            files: None,
+            reopened: false,
         }
     }
 
-    /// Takes other settings from now on; the state folder stays.
+    /// Takes other settings from now on; the state folder and the signal log stay.
     pub fn reconfigure(&mut self, plan: Plan) {
         self.disk.set_roots(plan.claude_dirs);
         self.rules = plan.rules;
@@ -235,7 +240,7 @@ impl Engine {
     /// Moves what was committed to its place in the databases, for idle moments.
     pub fn checkpoint(&self) -> Result<()> {
         self.journal.checkpoint()?;
-        self.log.checkpoint()
+        self.log.checkpoint(SystemClock.now())
     }
 
     fn means(&mut self) -> Cycle<'_> {
@@ -252,17 +257,49 @@ impl Engine {
         }
     }
 
-    /// Refuses to write to what is left of a database that somebody removed or replaced.
-    fn check_files(&self) -> Result<()> {
-        for (path, before) in &self.files {
-            if number(path).ok() != Some(*before) {
-                return Err(Error::Failed(format!(
-                    "{} was removed or replaced; nothing is written to what is left of it, start again",
-                    path.display()
-                )));
-            }
+    /// Sees to it that nothing is written to what is left of a database that somebody removed or
+    /// replaced. OpenClaw replaces its own when it restores or repairs it: then we go on with the
+    /// new one.
+    fn check_files(&mut self) -> Result<()> {
+        let Some(files) = &self.files else { return Ok(()) };
+        let is_log = number(self.store.path()).ok() == Some(files.log);
+        let (journal, before) = &files.journal;
+        if number(journal).ok() != Some(*before) {
+            return Err(replaced(journal));
         }
+        match (is_log, &self.store) {
+            (true, _) => Ok(()),
+            (false, Store::Embedded(path)) => Err(replaced(path)),
+            (false, Store::Gateway(_)) => self.reopen(),
+        }
+    }
+
+    /// Opens the file that is the signal log now.
+    fn reopen(&mut self) -> Result<()> {
+        let path = self.store.path();
+        if number(path).is_err() {
+            return Err(Error::Busy(format!(
+                "{} is not there; perhaps OpenClaw is just replacing it",
+                path.display()
+            )));
+        }
+        let (log, number) = open_log(&self.store)?;
+        if let Some(lock) = &self.lock {
+            lock.follow(path)?;
+        }
+        self.log = log;
+        if let Some(files) = &mut self.files {
+            files.log = number;
+        }
+        self.reopened = true;
+        self.observer.observe(&Fact::LogReplaced { path });
         Ok(())
+    }
+
+    /// Whether the signal log is another file since this was asked last; looks for that first.
+    pub fn was_reopened(&mut self) -> Result<bool> {
+        self.check_files()?;
+        Ok(std::mem::take(&mut self.reopened))
     }
 
     /// Removes events and cursors that are too old.
@@ -270,10 +307,10 @@ impl Engine {
         self.log.prune(self.retention, SystemClock.now()).map(drop)
     }
 
-    /// The signal log's file.
+    /// Where the signal log is.
     #[must_use]
-    pub fn signal_log(&self) -> &Path {
-        self.log.path()
+    pub const fn store(&self) -> &Store {
+        &self.store
     }
 
     /// The transcripts.
@@ -299,4 +336,24 @@ impl Engine {
     pub const fn log(&self) -> &SignalLog {
         &self.log
     }
+}
+
+/// Opens the signal log, and says which file that was.
+fn open_log(store: &Store) -> Result<(SignalLog, (u64, u64))> {
+    let path = store.path();
+    let before = number(path).ok();
+    let log = store.open()?;
+    let after = number(path)?;
+    if before.is_some_and(|before| before != after) {
+        return Err(Error::Busy(format!("{} was just replaced; try again", path.display())));
+    }
+    Ok((log, after))
+}
+
+/// The refusal to write to what is left of a database.
+fn replaced(path: &Path) -> Error {
+    Error::Failed(format!(
+        "{} was removed or replaced; nothing is written to what is left of it, start again",
+        path.display()
+    ))
 }

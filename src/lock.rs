@@ -11,12 +11,23 @@ use std::fs::TryLockError;
 use std::io::ErrorKind;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The right to run cycles; ends when it is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _files: Vec<fs_err::File>,
+    _of_state: fs_err::File,
+    of_log: Mutex<OfLog>,
+    runtime: PathBuf,
+}
+
+/// The right to a signal log.
+#[derive(Debug)]
+struct OfLog {
+    /// The log's device and number.
+    number: (u64, u64),
+    _file: fs_err::File,
 }
 
 impl Lock {
@@ -25,13 +36,34 @@ impl Lock {
     pub fn take(state: &StateFolder, signal_log: &Path, runtime: &Path) -> Result<Self> {
         let of_state =
             lock(&state.lock(), &format!("the state folder {}", state.path().display()))?;
-        let meta = fs_err::metadata(signal_log)?;
         create_runtime(runtime)?;
-        let name = format!("signal-{}-{}.lock", meta.dev(), meta.ino());
-        let of_log =
-            lock(&runtime.join(name), &format!("the signal log {}", signal_log.display()))?;
-        Ok(Self { _files: vec![of_state, of_log] })
+        let of_log = Mutex::new(OfLog::take(signal_log, runtime)?);
+        Ok(Self { _of_state: of_state, of_log, runtime: runtime.to_owned() })
     }
+
+    /// Takes the lock of the file that is the signal log now, where that is another one than it was.
+    pub fn follow(&self, signal_log: &Path) -> Result<()> {
+        let mut of_log = self.of_log.lock().unwrap_or_else(PoisonError::into_inner);
+        if number(signal_log)? != of_log.number {
+            *of_log = OfLog::take(signal_log, &self.runtime)?;
+        }
+        Ok(())
+    }
+}
+
+impl OfLog {
+    fn take(signal_log: &Path, runtime: &Path) -> Result<Self> {
+        let number = number(signal_log)?;
+        let name = format!("signal-{}-{}.lock", number.0, number.1);
+        let what = format!("the signal log {}", signal_log.display());
+        Ok(Self { number, _file: lock(&runtime.join(name), &what)? })
+    }
+}
+
+/// A file's device and number there. Asking opens nothing: of a database, that could end locks.
+pub fn number(path: &Path) -> Result<(u64, u64)> {
+    let meta = fs_err::metadata(path)?;
+    Ok((meta.dev(), meta.ino()))
 }
 
 /// Who runs cycles on a state folder now, in words; `None` where nobody does.

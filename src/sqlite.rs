@@ -36,6 +36,24 @@ pub fn open(path: &Path) -> Result<Connection> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, path)
 }
 
+/// Opens somebody else's database for reading and writing; `None` where there is none. It is never
+/// made, and nothing but SQLite opens it: to close any other descriptor of it would drop SQLite's
+/// locks. When we close it, nothing is checkpointed and no file is taken away.
+pub fn open_foreign(path: &Path) -> Result<Option<Connection>> {
+    if !exists(path)? {
+        return Ok(None);
+    }
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, path)?;
+    leave_alone(&connection).map_err(|e| Error::database("cannot open the database", path, e))?;
+    Ok(Some(connection))
+}
+
+/// Sees to it that a connection checkpoints nothing, neither in a commit nor when it is closed.
+pub fn leave_alone(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)
+}
+
 /// Opens a database for reading; `None` where there is none. Makes no file: while nobody has the
 /// database open (no `-wal`) an ordinary reader would make `-wal` and `-shm`, so it is opened as
 /// one that nobody changes.
@@ -43,15 +61,24 @@ pub fn open_read_only(path: &Path) -> Result<Option<Reading>> {
     if !exists(path)? {
         return Ok(None);
     }
-    let frozen = !is_open_somewhere(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let connection = if frozen {
-        let uri = immutable_uri(path);
-        connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, path)?
-    } else {
-        connect(path, flags, path)?
-    };
-    Ok(Some(Reading { connection, frozen }))
+    if is_open_somewhere(path)? {
+        return open_alive(path).map(Some);
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let connection = connect(Path::new(&uri(path, "immutable=1")), flags, path)?;
+    Ok(Some(Reading { connection, frozen: true }))
+}
+
+/// Opens for reading a database that somebody has open.
+pub fn open_alive(path: &Path) -> Result<Reading> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, path)?;
+    Ok(Reading { connection, frozen: false })
+}
+
+/// The URI that opens a database for reading as [`open_read_only`] does.
+pub fn read_only_uri(path: &Path) -> Result<String> {
+    let how = if is_open_somewhere(path)? { "mode=ro" } else { "mode=ro&immutable=1" };
+    Ok(uri(path, how))
 }
 
 /// Whether somebody seems to have a database open; its last user takes the `-wal` away.
@@ -99,8 +126,8 @@ fn connect(name: &Path, flags: OpenFlags, shown: &Path) -> Result<Connection> {
         .map_err(|e| Error::database("cannot open the database", shown, e))
 }
 
-/// The URI that opens a file as one that nobody changes.
-fn immutable_uri(path: &Path) -> String {
+/// The URI that opens a file in this way.
+fn uri(path: &Path, how: &str) -> String {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) {
@@ -110,7 +137,8 @@ fn immutable_uri(path: &Path) -> String {
             uri.push_str(&hex(&[*byte]));
         }
     }
-    uri.push_str("?immutable=1");
+    uri.push('?');
+    uri.push_str(how);
     uri
 }
 
@@ -122,7 +150,7 @@ fn wal_of(path: &Path) -> PathBuf {
 }
 
 /// Whether there is something of this name; not to know it is an error.
-fn exists(path: &Path) -> Result<bool> {
+pub fn exists(path: &Path) -> Result<bool> {
     match fs_err::symlink_metadata(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),

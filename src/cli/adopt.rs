@@ -40,6 +40,12 @@ enum From {
 }
 
 pub(super) fn run(args: &AdoptArgs, mut context: Context) -> Result<()> {
+    context.require_alone(
+        "adopt",
+        "adopt the session in OpenClaw, where it is listed under Claude Code, or with `openclaw \
+         gateway call sessions.catalog.continue --params '{\"catalogId\":\"claude\",\"hostId\":\
+         \"gateway:local\",\"threadId\":\"SESSION\"}'`; it is followed as soon as somebody watches it",
+    )?;
     let disk = context.disk();
     let agent = agent(&args.agent)?;
     let sessions: Vec<SessionFile> = if args.all {

@@ -54,6 +54,8 @@ fn check(loaded: &Loaded) -> String {
         line("ignored a variable that is no key: ", variable);
     }
     line("state folder ", &loaded.state_dir.to_string_lossy());
+    let of = if loaded.store.is_gateway() { "the gateway's" } else { "our own" };
+    line("signal log ", &format!("{} ({of})", loaded.store.path().to_string_lossy()));
     text
 }
 
@@ -96,6 +98,9 @@ fn places(loaded: &Loaded) -> Value {
         "ignoredVariables": loaded.ignored_variables,
         "stateDir": loaded.state_dir.to_string_lossy(),
         "runtimeDir": loaded.runtime_dir.to_string_lossy(),
+        "openclawDir": loaded.openclaw.as_ref().map(|folder| folder.path().to_string_lossy()),
+        "store": loaded.store.word(),
+        "signalLog": loaded.store.path().to_string_lossy(),
     })
 }
 
@@ -140,10 +145,11 @@ mod tests {
         let text = print(ConfigCommand::Check, false, Some("valid/durations.toml")).unwrap();
         let wanted = "The configuration is good.\n  read valid/durations.toml\n  ignored a variable \
                       that is no key: UPSTREAMD_PORT\n  state folder \
-                      /home/me/.local/state/upstreamd\n";
+                      /home/me/.local/state/upstreamd\n  signal log \
+                      /home/me/.local/state/upstreamd/signal.sqlite (our own)\n";
         assert_eq!(text, wanted);
         let json = print(ConfigCommand::Check, true, None).unwrap();
-        let wanted = r#"{"files":[],"ignoredVariables":["UPSTREAMD_PORT"],"stateDir":"/home/me/.local/state/upstreamd","runtimeDir":"/tmp/upstreamd-1000"}"#;
+        let wanted = r#"{"files":[],"ignoredVariables":["UPSTREAMD_PORT"],"stateDir":"/home/me/.local/state/upstreamd","runtimeDir":"/tmp/upstreamd-1000","openclawDir":"/home/me/.openclaw","store":"embedded","signalLog":"/home/me/.local/state/upstreamd/signal.sqlite"}"#;
         assert_eq!(json.trim_end(), wanted);
         let error =
             print(ConfigCommand::Check, false, Some("invalid/unknown-key.toml")).unwrap_err();

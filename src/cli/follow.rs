@@ -10,11 +10,11 @@ use super::links::{is_known, resolve};
 use super::wait::Stop;
 use crate::error::{Error, Result};
 use crate::ids::Sequence;
-use crate::record::SignalLog;
+use crate::record::{SignalLog, Store};
 use crate::sqlite::is_open_somewhere;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use tracing::warn;
 
@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Prints what there is and then what comes, until a signal or until nobody reads any more.
 pub(super) fn run(args: &EventsArgs, mut context: Context) -> Result<()> {
     let stop = Stop::listen()?;
-    let mut file = LogFile::new(context.state.signal_log());
+    let mut file = LogFile::new(context.store().clone());
     let mut reader = Reader::default();
     loop {
         match reader.look(args, &mut file, &mut context) {
@@ -79,7 +79,7 @@ impl Reader {
 
 /// The log's file, opened again whenever that shows more.
 struct LogFile {
-    path: PathBuf,
+    store: Store,
     log: Option<SignalLog>,
     /// What the file was like when it was opened.
     seen: Option<Stat>,
@@ -98,18 +98,18 @@ struct Stat {
 }
 
 impl LogFile {
-    const fn new(path: PathBuf) -> Self {
-        Self { path, log: None, seen: None, read: None }
+    const fn new(store: Store) -> Self {
+        Self { store, log: None, seen: None, read: None }
     }
 
     /// The log, where there may be something new in it.
     fn if_changed(&mut self) -> Result<Option<&SignalLog>> {
-        let stat = stat(&self.path)?;
+        let stat = stat(self.store.path())?;
         if !stat.is_some_and(|stat| self.is_still(stat)) {
             (self.log, self.seen, self.read) = (None, stat, None);
         }
         if self.log.is_none() && stat.is_some() {
-            self.log = SignalLog::open_read_only(&self.path)?;
+            self.log = self.store.open_read_only()?;
         }
         let Some(log) = &self.log else { return Ok(None) };
         let version = Some(log.data_version()?);

@@ -22,6 +22,10 @@ pub(super) struct ForgetArgs {
 }
 
 pub(super) fn run(args: &ForgetArgs, mut context: Context) -> Result<()> {
+    context.require_alone(
+        "forget",
+        "delete the session in OpenClaw, which removes its events, its link and its watches with it",
+    )?;
     let Some(reading) = context.read_log()? else {
         return Err(unknown(&args.session));
     };

@@ -11,7 +11,7 @@ use crate::ids::{AgentId, Sequence, SessionKey, ThreadId, Timestamp};
 use crate::journal::{Journal, SourceCursor};
 use crate::link::Link;
 use crate::link::adopt::{DEFAULT_AGENT, session_key};
-use crate::record::{LinkFilter, SignalLog};
+use crate::record::{LinkFilter, SignalLog, Store};
 use clap::Args;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -122,7 +122,16 @@ fn nothing(context: &mut Context) -> Result<()> {
     if context.out.json {
         return context.out.json_line(&json!({ "links": [] }));
     }
-    context.out.line("No session is followed yet: `upstreamd run` follows all of them, `upstreamd adopt SESSION` one.")
+    context.out.line(none_followed(context.store()))
+}
+
+/// What to do where no session is followed.
+pub(super) const fn none_followed(store: &Store) -> &'static str {
+    if store.is_gateway() {
+        "No session is followed yet: adopt one in OpenClaw, and let a session watch it."
+    } else {
+        "No session is followed yet: `upstreamd run` follows all of them, `upstreamd adopt SESSION` one."
+    }
 }
 
 impl Standing {
@@ -176,6 +185,11 @@ fn standing(disk: &dyn Disk, link: &Link, cursor: Option<&SourceCursor>, misses:
 }
 
 pub(super) fn unlink(args: &UnlinkArgs, mut context: Context) -> Result<()> {
+    context.require_alone(
+        "unlink",
+        "a session is followed as long as it is adopted in OpenClaw and somebody watches it; end its \
+         watches (`upstreamd watch list`), or delete the session in OpenClaw",
+    )?;
     let Some(reading) = context.read_log()? else {
         return Err(no_such(&args.session));
     };

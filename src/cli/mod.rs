@@ -28,10 +28,11 @@ mod wait;
 mod watch;
 mod when;
 
-use crate::config::{Environment, Loaded, Overrides, load};
+use crate::config::{Choice as _, Environment, Loaded, Overrides, StoreChoice, load};
 use crate::error::{Error, Result};
-use crate::record::SignalLog;
+use crate::record::{SignalLog, Store};
 use crate::state::StateFolder;
+use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use output::Output;
 use std::path::PathBuf;
@@ -64,6 +65,17 @@ struct Global {
     /// Folder for upstreamd's own files
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help = "OpenClaw's state folder [default: $OPENCLAW_STATE_DIR, else ~/.openclaw]"
+    )]
+    openclaw_dir: Option<PathBuf>,
+    /// Which signal log: the gateway's, our own, or the gateway's if there is one
+    #[arg(long, global = true, value_name = "STORE",
+          value_parser = PossibleValuesParser::new(StoreChoice::words()))]
+    store: Option<String>,
     /// Claude Code's folder (holds `projects/`); may be given several times
     #[arg(long, global = true, value_name = "DIR")]
     claude_dir: Vec<PathBuf>,
@@ -138,13 +150,28 @@ struct Context {
 impl Context {
     /// The signal log for a command that reads; `None` where nothing was ever recorded.
     fn read_log(&self) -> Result<Option<SignalLog>> {
-        SignalLog::open_read_only(&self.state.signal_log())
+        self.store().open_read_only()
     }
 
     /// The signal log for a command that writes beside a running daemon.
     fn write_log(&self) -> Result<SignalLog> {
         self.state.create()?;
-        SignalLog::open(&self.state.signal_log())
+        self.store().open()
+    }
+
+    /// Which signal log.
+    const fn store(&self) -> &Store {
+        &self.loaded.store
+    }
+
+    /// Refuses what only the gateway does with its sessions; `instead` says how to have it done.
+    fn require_alone(&self, command: &str, instead: &str) -> Result<()> {
+        let Store::Gateway(store) = self.store() else { return Ok(()) };
+        Err(Error::Failed(format!(
+            "`upstreamd {command}` is not for the sessions of a gateway ({}): {instead}. \
+             (--store embedded means upstreamd's own log.)",
+            store.database.display()
+        )))
     }
 
     /// The transcripts.
@@ -189,7 +216,9 @@ fn run_command(cli: Cli) -> Result<()> {
     let overrides = Overrides {
         config: global.config.clone(),
         state_dir: global.state_dir.clone(),
+        openclaw_dir: global.openclaw_dir.clone(),
         claude_dirs: global.claude_dir.clone(),
+        store: global.store.as_deref().and_then(StoreChoice::from_word),
     };
     let mut out = Output::new(global.json, global.quiet);
     // These need no configuration that holds.

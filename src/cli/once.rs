@@ -1,6 +1,7 @@
 //! `once`: one cycle over all links, and a report.
 
 use super::classify::{verdict_json, verdict_line};
+use super::links::none_followed;
 use super::run::{Mode, plan};
 use super::table::{Align, Table, sanitise};
 use super::{Context, drift, output::Output};
@@ -44,6 +45,7 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
         }
         None => Vec::new(),
     };
+    let none = none_followed(&context.loaded.store);
     let mut out = context.out;
     if out.json {
         return out.json_line(&json!({
@@ -52,6 +54,9 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
             "elapsedMs": elapsed_ms,
             "drift": drift::json(&all_drift(&report)),
         }));
+    }
+    if report.links.is_empty() {
+        return out.line(none);
     }
     print(&mut out, &report, &events, elapsed_ms, args)
 }
@@ -99,9 +104,6 @@ fn print(
     elapsed_ms: i64,
     args: &OnceArgs,
 ) -> Result<()> {
-    if report.links.is_empty() {
-        return out.line("No session is followed yet: `upstreamd run` follows all of them, `upstreamd adopt SESSION` one.");
-    }
     let mut table = Table::new(&[
         ("SESSION", Align::Left),
         ("OUTCOME", Align::Left),

@@ -2,11 +2,11 @@
 
 use super::Context;
 use crate::classify::Settings as ClassifySettings;
-use crate::config::{CatchUp, Environment, Overrides, Settings, load};
+use crate::config::{Adopt, CatchUp, Environment, Loaded, Overrides, Settings, load};
 use crate::cycle::Rules;
 use crate::daemon::{self, Setup};
 use crate::engine::Plan;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::Retention;
 use clap::Args;
 
@@ -24,11 +24,31 @@ pub(super) fn run(
     env: &Environment,
 ) -> Result<()> {
     let settings = &context.loaded.settings;
+    check(&context.loaded)?;
     let plan = plan(context, settings, Mode::Daemon);
     daemon::run(plan, args.standby, setup(settings), &|| {
-        let settings = load(overrides, env)?.settings;
-        Ok((setup(&settings), self::plan(context, &settings, Mode::Daemon)))
+        let loaded = load(overrides, env)?;
+        check(&loaded)?;
+        if loaded.store != context.loaded.store {
+            return Err(Error::Usage(format!(
+                "the signal log is another one now ({}): to use it, start again",
+                loaded.store.path().display()
+            )));
+        }
+        Ok((setup(&loaded.settings), self::plan(context, &loaded.settings, Mode::Daemon)))
     })
+}
+
+/// Refuses what a gateway would not know of: a session without an entry there.
+fn check(loaded: &Loaded) -> Result<()> {
+    if loaded.store.is_gateway() && loaded.settings.adopt == Adopt::Auto {
+        return Err(Error::Usage(
+            "`adopt` cannot be \"auto\" beside a gateway, which adopts its sessions itself: set it \
+             to \"off\", or use a log of our own with store = \"embedded\""
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Who runs cycles.
@@ -44,6 +64,7 @@ pub(super) enum Mode {
 pub(super) fn plan(context: &Context, settings: &Settings, mode: Mode) -> Plan {
     Plan {
         state: context.state.clone(),
+        store: context.loaded.store.clone(),
         runtime: context.runtime.clone(),
         claude_dirs: settings.claude_dirs.clone(),
         rules: rules(settings, mode),

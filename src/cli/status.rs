@@ -8,9 +8,9 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::error::Result;
 use crate::ids::Sequence;
 use crate::lock;
-use crate::record::{LinkFilter, SignalLog};
+use crate::record::{LinkFilter, Owner, SignalLog};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
@@ -42,28 +42,86 @@ fn totals(context: &mut Context, log: Option<&SignalLog>) -> Result<()> {
         None => (0, 0, 0, Sequence::default()),
     };
     let daemon = lock::holder(&context.state)?;
+    let owner = log.map(SignalLog::owner).transpose()?.flatten();
+    let obstacle = log.and_then(SignalLog::obstacle);
     if context.out.json {
         return context.out.json_line(&json!({
             "running": daemon,
             "version": env!("CARGO_PKG_VERSION"),
             "stateDir": context.state.path(),
+            "store": context.store().word(),
+            "signalLog": context.store().path().to_string_lossy(),
+            "schemaVersion": log.map(SignalLog::schema_version),
+            "readOnly": obstacle,
+            "gateway": owner.as_ref().map(owner_json),
             "links": links,
             "watches": watches,
             "pendingNotices": pending,
             "lastSequence": newest,
         }));
     }
-    let shown = [
+    let of = if context.store().is_gateway() { "the gateway's" } else { "our own" };
+    let path = context.store().path().to_string_lossy();
+    let mut shown = vec![
         ("running", daemon.map_or("nobody".to_owned(), |daemon| sanitise(&daemon))),
         ("state folder", sanitise(&context.state.path().to_string_lossy())),
+        ("signal log", format!("{} ({of})", sanitise(&path))),
         ("sessions followed", links.to_string()),
         ("watches", format!("{watches}, {pending} with a notice waiting")),
         ("newest event", newest.to_string()),
     ];
+    if context.store().is_gateway() {
+        shown.push(("gateway", owner_line(owner.as_ref())));
+    }
+    if let Some(obstacle) = obstacle {
+        shown.push(("only read", format!("the signal log {}", sanitise(obstacle))));
+    }
     for (what, value) in shown {
         context.out.line(&format!("{what:<18} {value}"))?;
     }
     Ok(())
+}
+
+/// A gateway for programs.
+fn owner_json(owner: &Owner) -> Value {
+    json!({
+        "live": owner.is_live(SystemClock.now()),
+        "host": owner.host,
+        "elsewhere": owner.is_elsewhere(&this_host()),
+        "pid": owner.pid,
+        "port": owner.port,
+        "since": owner.since,
+        "expiresAt": owner.expires_at,
+    })
+}
+
+/// A gateway for people.
+fn owner_line(owner: Option<&Owner>) -> String {
+    let now = SystemClock.now();
+    let Some(owner) = owner.filter(|owner| owner.is_live(now)) else {
+        return "none runs".to_owned();
+    };
+    let number = |number: Option<i64>| number.map_or("?".to_owned(), |number| number.to_string());
+    let process = format!(
+        "process {}, port {}, since {}",
+        number(owner.pid),
+        number(owner.port.map(i64::from)),
+        ago(owner.since, now)
+    );
+    match &owner.host {
+        Some(host) if owner.is_elsewhere(&this_host()) => {
+            format!(
+                "on another host, {}: {process}; its sessions get no notices from here",
+                sanitise(host)
+            )
+        }
+        _ => process,
+    }
+}
+
+/// The name of this host, as Node tells it.
+fn this_host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn of_session(

@@ -7,13 +7,17 @@ use super::when::ago;
 use crate::clock::{Clock as _, SystemClock};
 use crate::error::{Error, Result};
 use crate::ids::SessionKey;
+use crate::record::SignalLog;
 use clap::{Args, Subcommand};
 use serde_json::json;
+
+/// The agent in the keys of Claude Code sessions, which have a door of their own.
+const CLAUDE: &str = "claude";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WatchCommand {
     /// Let a session watch another; what happened before never notifies
-    Add(Pair),
+    Add(AddArgs),
     /// List who watches what
     List,
     /// End a watch
@@ -28,25 +32,37 @@ pub(super) struct Pair {
     target: String,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    #[command(flatten)]
+    pair: Pair,
+    /// The watcher is no session of the gateway's, but a script or another program that asks for its
+    /// notices itself
+    #[arg(long)]
+    outside: bool,
+}
+
 pub(super) fn run(command: &WatchCommand, context: Context) -> Result<()> {
     match command {
-        WatchCommand::Add(pair) => add(pair, context),
+        WatchCommand::Add(args) => add(&args.pair, args.outside, context),
         WatchCommand::List => list(context),
         WatchCommand::Remove(pair) => remove(pair, context),
     }
 }
 
-fn add(pair: &Pair, mut context: Context) -> Result<()> {
+fn add(pair: &Pair, outside: bool, mut context: Context) -> Result<()> {
     let mut log = context.write_log()?;
     let watcher = SessionKey::new(pair.watcher.as_str());
     let target = resolve(&log, &pair.target)?;
     if !is_known(&log, &target)? {
         return Err(Error::Failed(format!(
-            "nothing is known of a session {}: adopt it first (`upstreamd adopt`)",
-            pair.target
+            "nothing is known of a session {}: adopt it first ({})",
+            pair.target,
+            if log.is_gateways() { "in OpenClaw" } else { "`upstreamd adopt`" }
         )));
     }
-    let created = log.watch(&watcher, &target, None, SystemClock.now())?;
+    let store_path = if outside { None } else { store_path(&log, &watcher)? };
+    let created = log.watch(&watcher, &target, store_path.as_deref(), SystemClock.now())?;
     let cursors = log.watches(Some(&watcher))?;
     let cursor = cursors.iter().find(|watch| watch.target == target);
     let last_seen = cursor.map(|watch| watch.last_seen).unwrap_or_default();
@@ -65,6 +81,35 @@ fn add(pair: &Pair, mut context: Context) -> Result<()> {
         sanitise(target.as_str()),
         last_seen,
     ))
+}
+
+/// Where the watcher's sessions are kept, which a gateway compares before it tells a session of its
+/// own; none for a watcher that it does not know.
+fn store_path(log: &SignalLog, watcher: &SessionKey) -> Result<Option<String>> {
+    let Some(agent) = watcher.agent().filter(|_| log.is_gateways()) else { return Ok(None) };
+    let known = log.agent_databases()?;
+    let of_agent = known.iter().filter(|database| database.agent_id == agent);
+    // A database that is not there any more is of an agent's earlier life.
+    let mut found = of_agent.filter_map(|database| fs_err::canonicalize(&database.path).ok());
+    match found.next() {
+        Some(path) => {
+            path.into_os_string().into_string().map(Some).map_err(|path| {
+                Error::Failed(format!("{} is no UTF-8 path", path.to_string_lossy()))
+            })
+        }
+        None if agent.as_str() == CLAUDE => Ok(None),
+        None => {
+            let mut agents: Vec<_> = known.iter().map(|known| known.agent_id.as_str()).collect();
+            agents.sort_unstable();
+            agents.dedup();
+            let agents = if agents.is_empty() { "none yet".to_owned() } else { agents.join(", ") };
+            Err(Error::Failed(format!(
+                "the gateway keeps no sessions of an agent {agent} (those that it knows: {agents}), \
+                 and would drop the notices of {watcher}: begin a session of that agent first, or say \
+                 --outside for a watcher that asks for its notices itself",
+            )))
+        }
+    }
 }
 
 fn list(mut context: Context) -> Result<()> {

@@ -3,11 +3,14 @@
 //! Always holds: `config/upstreamd.toml` says the same (tested). Defaults that carry on what the
 //! gateway's monitor does say so.
 
-use super::{Adopt, CatchUp, Settings, Watch};
+use super::{Adopt, CatchUp, Settings, StoreChoice, Watch};
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Whoever has a gateway wants its sessions to know; who has none is not asked for one.
+const STORE: StoreChoice = StoreChoice::Auto;
 
 /// The gateway's cadence, so that counts of missing sources mean the same time.
 const CYCLE: Duration = Duration::from_secs(60);
@@ -23,6 +26,9 @@ const SOURCE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Alone, a session that nobody adopts is a session whose person is not heard.
 const ADOPT: Adopt = Adopt::Auto;
+
+/// Beside a gateway, which sessions it has is for its people to say.
+const ADOPT_BESIDE: Adopt = Adopt::Off;
 
 /// The gateway's window; big enough that nearly every source is caught up with in one pass.
 const SCAN_WINDOW: u64 = 1 << 20;
@@ -54,9 +60,14 @@ const RETENTION_EVENTS: u64 = 50_000;
 /// Alone there is no other record of what happened, and a watcher may come later.
 const RECORD_UNWATCHED: bool = true;
 
+/// The gateway's: what nobody watches is not looked at.
+const RECORD_UNWATCHED_BESIDE: bool = false;
+
 /// The defaults, with the roots that were found.
 pub(super) const fn settings(claude_dirs: Vec<PathBuf>) -> Settings {
     Settings {
+        store: STORE,
+        accept_schema: None,
         claude_dirs,
         cycle: CYCLE,
         first_cycle: FIRST_CYCLE,
@@ -73,5 +84,15 @@ pub(super) const fn settings(claude_dirs: Vec<PathBuf>) -> Settings {
         retention: RETENTION,
         retention_events: RETENTION_EVENTS,
         record_unwatched: RECORD_UNWATCHED,
+    }
+}
+
+/// What is different beside a gateway, of the keys that nobody set.
+pub(super) fn beside_gateway(settings: &mut Settings, is_set: impl Fn(&str) -> bool) {
+    if !is_set("adopt") {
+        settings.adopt = ADOPT_BESIDE;
+    }
+    if !is_set("record_unwatched") {
+        settings.record_unwatched = RECORD_UNWATCHED_BESIDE;
     }
 }

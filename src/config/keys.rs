@@ -4,7 +4,7 @@
 //! read this table, so that they cannot differ.
 
 use super::value::{self, Raw, Shown};
-use super::{Adopt, CatchUp, Choice, Environment, Settings, Watch, units};
+use super::{Adopt, CatchUp, Choice, Environment, Settings, StoreChoice, Watch, units};
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use std::ops::RangeInclusive;
@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// The key whose default is found and not built in.
 pub(super) const CLAUDE_DIRS: &str = "claude_dirs";
+
+/// The key that a flag sets too.
+pub(super) const STORE: &str = "store";
 
 /// A shorter cycle only burns time; a longer one hides failures.
 const CYCLES: RangeInclusive<Duration> = Duration::from_millis(100)..=A_DAY;
@@ -73,6 +76,11 @@ enum Kind {
         set: fn(&mut Settings, Watch),
         get: fn(&Settings) -> Watch,
     },
+    /// A version, or none.
+    Version {
+        set: fn(&mut Settings, Option<u32>),
+        get: fn(&Settings) -> Option<u32>,
+    },
     Choice {
         words: fn() -> Vec<&'static str>,
         set: fn(&mut Settings, &str) -> Option<()>,
@@ -82,6 +90,18 @@ enum Kind {
 
 /// All keys, in the order of the documentation.
 pub static KEYS: &[Key] = &[
+    Key {
+        name: STORE,
+        kind: Kind::Choice {
+            words: StoreChoice::words,
+            set: |s, word| StoreChoice::from_word(word).map(|v| s.store = v),
+            get: |s| s.store.word(),
+        },
+    },
+    Key {
+        name: "accept_schema",
+        kind: Kind::Version { set: |s, v| s.accept_schema = v, get: |s| s.accept_schema },
+    },
     Key {
         name: CLAUDE_DIRS,
         kind: Kind::Folders { set: |s, v| s.claude_dirs = v, get: |s| &s.claude_dirs },
@@ -208,6 +228,7 @@ impl Key {
             }
             Kind::Switch { set, .. } => value::switch(raw).map(|v| set(settings, v)),
             Kind::Watch { set, .. } => value::word(raw).and_then(watch).map(|v| set(settings, v)),
+            Kind::Version { set, .. } => value::version(raw).map(|v| set(settings, v)),
             Kind::Choice { set, .. } => value::word(raw).and_then(|word| set(settings, word)),
         };
         done.ok_or_else(|| self.allowed())
@@ -239,6 +260,7 @@ impl Key {
                 units::write_duration(*POLLS.start()),
                 units::write_duration(*POLLS.end())
             ),
+            Kind::Version { .. } => "one version, such as \"19\", or \"\" for none".to_owned(),
             Kind::Choice { words, .. } => {
                 let quoted: Vec<_> = words().iter().map(|word| format!("\"{word}\"")).collect();
                 quoted.join(", ")
@@ -263,6 +285,9 @@ impl Key {
                 Watch::Native => "native".to_owned(),
                 Watch::Poll(every) => format!("poll:{}", units::write_duration(every)),
             }),
+            Kind::Version { get, .. } => {
+                Shown::Text(get(settings).map_or_else(String::new, |version| version.to_string()))
+            }
             Kind::Choice { get, .. } => Shown::Text(get(settings).to_owned()),
         }
     }

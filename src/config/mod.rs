@@ -20,6 +20,9 @@ mod value;
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use crate::error::{Error, Result};
+use crate::openclaw::OpenclawFolder;
+use crate::record::{GatewayStore, Store};
+use crate::state::StateFolder;
 pub use environment::Environment;
 pub use keys::{KEYS, Key};
 use std::collections::BTreeMap;
@@ -29,6 +32,17 @@ pub use value::Shown;
 
 /// The commented default of the configuration file.
 pub const DEFAULT_FILE: &str = include_str!("../../config/upstreamd.toml");
+
+/// Which signal log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StoreChoice {
+    /// The gateway's, if there is one.
+    Auto,
+    /// One of our own.
+    Embedded,
+    /// The gateway's.
+    Gateway,
+}
 
 /// How a source that is behind is caught up with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,6 +98,11 @@ impl Choice for Adopt {
     const ALL: &[(&str, Self)] = &[("auto", Self::Auto), ("off", Self::Off)];
 }
 
+impl Choice for StoreChoice {
+    const ALL: &[(&str, Self)] =
+        &[("auto", Self::Auto), ("embedded", Self::Embedded), ("gateway", Self::Gateway)];
+}
+
 impl Choice for CatchUp {
     const ALL: &[(&str, Self)] = &[("at_once", Self::AtOnce), ("next_cycle", Self::NextCycle)];
 }
@@ -100,6 +119,10 @@ impl Choice for CountCommands {
 /// The settings that hold, each already checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// Which signal log; `Loaded::store` says which one that is.
+    pub store: StoreChoice,
+    /// A version of the gateway's schema that is written to though it is not known.
+    pub accept_schema: Option<u32>,
     /// Roots of Claude Code, absolute, each once; empty only where there is not even a home folder.
     pub claude_dirs: Vec<PathBuf>,
     /// From one counted cycle to the next.
@@ -154,8 +177,12 @@ pub struct Overrides {
     pub config: Option<PathBuf>,
     /// `--state-dir`.
     pub state_dir: Option<PathBuf>,
+    /// `--openclaw-dir`.
+    pub openclaw_dir: Option<PathBuf>,
     /// `--claude-dir`, in place of all other roots.
     pub claude_dirs: Vec<PathBuf>,
+    /// `--store`.
+    pub store: Option<StoreChoice>,
 }
 
 /// Settings and how they came about.
@@ -167,6 +194,10 @@ pub struct Loaded {
     pub origins: BTreeMap<&'static str, Origin>,
     /// The state folder (journal, embedded store, key); need not exist yet.
     pub state_dir: PathBuf,
+    /// OpenClaw's state folder, which need not exist; `None` where there is no home folder either.
+    pub openclaw: Option<OpenclawFolder>,
+    /// The signal log that is meant.
+    pub store: Store,
     /// The runtime folder (locks); need not exist yet.
     pub runtime_dir: PathBuf,
     /// The files that were read, in order.
@@ -181,10 +212,14 @@ const PREFIX: &str = "UPSTREAMD_";
 /// Reads the files, the variables and the flags.
 pub fn load(overrides: &Overrides, env: &Environment) -> Result<Loaded> {
     let (claude_dirs, origin) = env.claude_dirs();
+    let state_dir = folders::state(overrides, env)?;
+    let embedded = Store::Embedded(StateFolder::at(state_dir.clone()).signal_log());
     let mut loaded = Loaded {
         settings: defaults::settings(claude_dirs),
         origins: KEYS.iter().map(|key| (key.name, Origin::Default)).collect(),
-        state_dir: folders::state(overrides, env)?,
+        state_dir,
+        openclaw: OpenclawFolder::find(overrides.openclaw_dir.as_deref(), env),
+        store: embedded,
         runtime_dir: folders::runtime(env),
         files: Vec::new(),
         ignored_variables: Vec::new(),
@@ -213,6 +248,7 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Loaded> {
     }
     loaded.take_variables(env)?;
     loaded.take_flags(overrides, env);
+    loaded.choose_store(overrides)?;
     Ok(loaded)
 }
 
@@ -283,5 +319,52 @@ impl Loaded {
             self.settings.claude_dirs = value::each_once(folders);
             self.origins.insert(keys::CLAUDE_DIRS, Origin::Flag("--claude-dir"));
         }
+        if let Some(store) = overrides.store {
+            self.settings.store = store;
+            self.origins.insert(keys::STORE, Origin::Flag("--store"));
+        }
+    }
+
+    /// Says which signal log is meant, and takes the defaults that depend on it.
+    fn choose_store(&mut self, overrides: &Overrides) -> Result<()> {
+        let is_there = |path: &Path| match fs_err::metadata(path) {
+            Ok(_) => Ok(true),
+            Err(error) if is_absent(&error) => Ok(false),
+            // Nobody's wish is guessed: the wrong log would look like an empty one.
+            Err(error) => Err(Error::Usage(format!(
+                "{error}; whether a gateway keeps its log there cannot be told: say which log is \
+                 meant with --store"
+            ))),
+        };
+        let folder = match (self.settings.store, &self.openclaw) {
+            (StoreChoice::Embedded, _) | (StoreChoice::Auto, None) => return Ok(()),
+            (StoreChoice::Auto, Some(folder)) if !is_there(&folder.database())? => {
+                if overrides.openclaw_dir.is_none() {
+                    return Ok(());
+                }
+                return Err(Error::Usage(format!(
+                    "{}: no such file; --openclaw-dir names OpenClaw's state folder, and a gateway \
+                     must have run there once (or say --store gateway to wait for it)",
+                    folder.database().display()
+                )));
+            }
+            (StoreChoice::Gateway, None) => {
+                return Err(Error::Usage(
+                    "there is no home folder to find OpenClaw's state in; give --openclaw-dir"
+                        .to_owned(),
+                ));
+            }
+            (StoreChoice::Auto | StoreChoice::Gateway, Some(folder)) => folder,
+        };
+        self.store = Store::Gateway(GatewayStore {
+            folder: folder.path().to_owned(),
+            database: folder.database(),
+            accept: self.settings.accept_schema.map(i64::from),
+        });
+        let origins = &self.origins;
+        defaults::beside_gateway(&mut self.settings, |key| {
+            origins.get(key).is_some_and(|origin| *origin != Origin::Default)
+        });
+        Ok(())
     }
 }

@@ -269,3 +269,68 @@ fn settings_without_a_home_need_folders() {
     let loaded = load(&overrides, &env).unwrap();
     assert_eq!(loaded.settings.claude_dirs, Vec::<PathBuf>::new());
 }
+
+/// Which log holds, with `adopt` and `record_unwatched`.
+fn chosen(loaded: &Loaded) -> (&str, PathBuf, Adopt, bool) {
+    let Settings { adopt, record_unwatched, .. } = loaded.settings;
+    (loaded.store.word(), loaded.store.path().to_owned(), adopt, record_unwatched)
+}
+
+#[test]
+fn the_gateways_log_is_taken_where_there_is_one() {
+    let place = Place::new();
+    let folder = place.root.path().join("oc");
+    let variables = [("OPENCLAW_STATE_DIR", folder.to_str().unwrap())];
+    let own = PathBuf::from("/home/me/.local/state/upstreamd/signal.sqlite");
+    let load_with = |store, variables: &[(&str, &str)]| {
+        load(&Overrides { store, ..Overrides::default() }, &place.env(variables)).unwrap()
+    };
+    let alone = ("embedded", own, Adopt::Auto, true);
+    assert_eq!(chosen(&load_with(None, &variables)), alone);
+    // Forced, it need not be there yet.
+    let database = folder.join("state/openclaw.sqlite");
+    let beside = ("gateway", database.clone(), Adopt::Off, false);
+    assert_eq!(chosen(&load_with(Some(StoreChoice::Gateway), &variables)), beside);
+    fs_err::create_dir_all(database.parent().unwrap()).unwrap();
+    fs_err::write(&database, "").unwrap();
+    let loaded = load_with(None, &variables);
+    assert_eq!(chosen(&loaded), beside);
+    assert_eq!(loaded.origins["adopt"], Origin::Default);
+    assert_eq!(chosen(&load_with(None, &[])), alone);
+    let embedded = load_with(Some(StoreChoice::Embedded), &variables);
+    assert_eq!(chosen(&embedded), alone);
+    assert_eq!(embedded.origins["store"], Origin::Flag("--store"));
+    // What somebody set holds, wherever the log is; so does what is accepted.
+    let set = [
+        variables[0],
+        ("UPSTREAMD_RECORD_UNWATCHED", "true"),
+        ("UPSTREAMD_ADOPT", "auto"),
+        ("UPSTREAMD_ACCEPT_SCHEMA", "19"),
+    ];
+    let loaded = load_with(None, &set);
+    assert_eq!(chosen(&loaded), ("gateway", database.clone(), Adopt::Auto, true));
+    let store = GatewayStore { folder, database, accept: Some(19) };
+    assert_eq!(loaded.store, Store::Gateway(store));
+}
+
+#[test]
+fn a_gateway_that_is_named_and_not_there_is_an_error() {
+    let place = Place::new();
+    let named = |store, env: &Environment| {
+        load(&Overrides { openclaw_dir: Some("oc".into()), store, ..Overrides::default() }, env)
+    };
+    let env = place.env(&[]);
+    let error = named(None, &env).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("oc/state/openclaw.sqlite: no such file"), "{error}");
+    assert!(named(Some(StoreChoice::Embedded), &env).is_ok());
+    assert!(named(Some(StoreChoice::Gateway), &env).is_ok());
+    let homeless = Environment { home: None, ..env };
+    let overrides = Overrides {
+        state_dir: Some("/s".into()),
+        store: Some(StoreChoice::Gateway),
+        ..Overrides::default()
+    };
+    let error = load(&overrides, &homeless).unwrap_err();
+    assert!(error.to_string().contains("--openclaw-dir"), "{error}");
+}

@@ -84,6 +84,18 @@ pub(super) fn number(raw: &Raw<'_>) -> Option<u32> {
     }
 }
 
+/// A version, which people also write as a number; `Some(None)` where there is to be none.
+#[expect(clippy::option_option, reason = "the outer one says whether it was written well")]
+pub(super) fn version(raw: &Raw<'_>) -> Option<Option<u32>> {
+    match raw {
+        Raw::Integer(number) => u32::try_from(*number).ok().map(Some),
+        _ => match word(raw)?.trim() {
+            "" => Some(None),
+            text => text.parse().ok().map(Some),
+        },
+    }
+}
+
 /// `true` or `false`.
 pub(super) fn switch(raw: &Raw<'_>) -> Option<bool> {
     match raw {

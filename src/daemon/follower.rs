@@ -32,6 +32,10 @@ const CHECKPOINT_AFTER: usize = 200;
 /// How long it is not said again that events were lost.
 const SAID_FOR: Duration = Duration::from_secs(60);
 
+/// How soon the links are read again of which somebody else wrote: a busy gateway writes all the
+/// time, and mostly something else.
+const READ_EVERY: Duration = Duration::from_millis(250);
+
 /// Listings of the folders in a row, while each shows new ones; the next event goes on.
 const MOST_LISTINGS: usize = 8;
 
@@ -56,6 +60,10 @@ pub(super) struct Follower {
     lost_at: Option<Instant>,
     /// The signal log's `data_version` when the links were read.
     version: Option<i64>,
+    /// When the links were read last.
+    read_at: Option<Instant>,
+    /// When they are to be read again, since the log changed too soon after that.
+    due: Option<Instant>,
     /// The last event's number then: a smaller one later is a restored log.
     last: Sequence,
 }
@@ -78,7 +86,7 @@ impl Follower {
         since: Timestamp,
         shared: Arc<Shared>,
     ) -> Result<(Self, Wakes)> {
-        let (watching, wakes) = Watching::new(setup.watch, engine.signal_log(), engine.observer());
+        let (watching, wakes) = Watching::new(setup.watch, engine.store(), engine.observer());
         let mut follower = Self {
             engine,
             shared,
@@ -92,6 +100,8 @@ impl Follower {
             to_checkpoint: 0,
             lost_at: None,
             version: None,
+            read_at: None,
+            due: None,
             last: Sequence::default(),
         };
         follower.engine.note_parked()?;
@@ -109,7 +119,7 @@ impl Follower {
     pub(super) fn change(&mut self, setup: &Setup, plan: Plan, wakes: &mut Wakes) -> Result<()> {
         self.engine.reconfigure(plan);
         (self.watching, *wakes) =
-            Watching::new(setup.watch, self.engine.signal_log(), self.engine.observer());
+            Watching::new(setup.watch, self.engine.store(), self.engine.observer());
         match (setup.adopt, &mut self.newcomers) {
             (Adopt::Off, newcomers) => *newcomers = None,
             (Adopt::Auto, Some(newcomers)) => newcomers.begin_again(),
@@ -178,8 +188,10 @@ impl Follower {
             }
             return Ok(());
         }
-        if path.extension().is_some_and(|end| end == "sqlite-wal") {
-            return self.read_links();
+        let is_log = path == self.engine.store().path();
+        if is_log || path.extension().is_some_and(|end| end == "sqlite-wal") {
+            self.due = self.due.or_else(|| Some(self.read_at? + READ_EVERY));
+            return self.read_links_if_due();
         }
         // A folder came or went, or another took its place; or a file that is none of ours.
         let was_watched = self.watching.folder_changed(path);
@@ -360,12 +372,32 @@ impl Follower {
         }
     }
 
+    /// When the links are to be read again.
+    pub(super) const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Reads the links again if it is time.
+    pub(super) fn read_links_if_due(&mut self) -> Result<()> {
+        if self.due.is_some_and(|due| Instant::now() < due) {
+            return Ok(());
+        }
+        self.read_links()
+    }
+
     /// Reads the links again where another program has written since.
     fn read_links(&mut self) -> Result<()> {
+        self.due = None;
+        if self.engine.was_reopened()? {
+            // What it lacks of ours is found where its files are looked at.
+            self.version = None;
+            self.table.unsettle();
+        }
         let version = self.engine.log().data_version()?;
         if self.version == Some(version) {
             return Ok(());
         }
+        self.read_at = Some(Instant::now());
         let last = self.engine.log().last_sequence_ever()?;
         if last < self.last {
             // A restored log: what it lost is found where its files are looked at.

@@ -129,7 +129,7 @@ async fn serve(
     reload: &Reload<'_>,
 ) -> Result<()> {
     let started = Instant::now();
-    info!(version = env!("CARGO_PKG_VERSION"), signal_log = %engine.signal_log().display(), "Started.");
+    info!(version = env!("CARGO_PKG_VERSION"), store = engine.store().word(), signal_log = %engine.store().path().display(), "Started.");
     let lock = engine.lock();
     let mut since = since(&mut engine, &setup)?;
     let mut worker = Worker::spawn(engine, setup, since)?;

@@ -7,6 +7,7 @@
 use crate::config::Watch;
 use crate::disk::{Disk as _, RealDisk};
 use crate::observe::{Fact, Observer};
+use crate::record::Store;
 use notify::event::{ModifyKind, RemoveKind};
 use notify::{
     Config, ErrorKind, Event, EventHandler, EventKind, EventKindMask, RecommendedWatcher,
@@ -29,6 +30,12 @@ const OF_TRANSCRIPTS: EventKindMask = EventKindMask::CREATE
 /// Not the events of our own writing, dozens for each turn, which would cost more time than the turn
 /// itself: who else writes to an embedded store is a command, which closes it.
 const OF_STORE: EventKindMask = EventKindMask::ACCESS_CLOSE;
+/// A gateway keeps its database open while it writes, and puts another file in its place when it
+/// restores it.
+const OF_GATEWAY: EventKindMask = EventKindMask::ACCESS_CLOSE
+    .union(EventKindMask::CREATE)
+    .union(EventKindMask::MODIFY_DATA)
+    .union(EventKindMask::MODIFY_NAME);
 
 /// The watched folders.
 #[derive(Debug)]
@@ -72,7 +79,8 @@ struct Handler {
 
 impl Watching {
     /// Watches nothing yet. The second part tells what changes.
-    pub(super) fn new(mode: Watch, signal_log: &Path, observer: &dyn Observer) -> (Self, Wakes) {
+    pub(super) fn new(mode: Watch, store: &Store, observer: &dyn Observer) -> (Self, Wakes) {
+        let signal_log = store.path();
         let (send, paths) = mpsc::channel(WAITING);
         let lost = Arc::new(AtomicBool::new(false));
         let handler = Handler {
@@ -96,7 +104,8 @@ impl Watching {
             Err(error) => watching.tell(observer, signal_log, &error),
         }
         let folder = signal_log.parent().unwrap_or(Path::new("/"));
-        let store = watcher(handler, OF_STORE).and_then(|mut watcher| {
+        let kinds = if store.is_gateway() { OF_GATEWAY } else { OF_STORE };
+        let store = watcher(handler, kinds).and_then(|mut watcher| {
             watcher.watch(folder, RecursiveMode::NonRecursive).map(|()| watcher)
         });
         match store {

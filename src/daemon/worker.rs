@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
 /// What the thread is asked to do.
 pub(super) enum Job {
@@ -78,7 +79,7 @@ impl Worker {
         let (done, outcomes) = mpsc::channel(JOBS);
         let shared = Arc::new(Shared { works: AtomicBool::new(true), ..Shared::default() });
         let of_thread = Arc::clone(&shared);
-        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let patience = engine.patience();
         let thread = std::thread::Builder::new().name("work".to_owned()).spawn(move || {
             let (follower, wakes) =
@@ -184,6 +185,8 @@ struct Thread {
 enum Next {
     Job(Job),
     Wake(Change),
+    /// The links are to be read again.
+    Links,
     Step,
     Failed(Error),
     End,
@@ -201,6 +204,7 @@ impl Thread {
                 Next::Job(job) => self.job(job),
                 Next::Wake(change) => self.follower.wake(change).map(|()| None),
                 Next::Failed(error) => Err(error),
+                Next::Links => self.follower.read_links_if_due().map(|()| None),
                 Next::Step => self.follower.step().map(|done| done.map(Outcome::Cycle)),
             };
             self.shared.polls.store(self.follower.polls(), Ordering::Relaxed);
@@ -227,6 +231,9 @@ impl Thread {
         {
             return Next::Wake(change);
         }
+        if self.follower.due().is_some_and(|due| due <= Instant::now()) {
+            return Next::Links;
+        }
         if !self.follower.is_idle() {
             return Next::Step;
         }
@@ -234,12 +241,14 @@ impl Thread {
             return Next::Failed(error);
         }
         self.shared.works.store(false, Ordering::Relaxed);
+        let due = self.follower.due();
         let (jobs, wakes) = (&mut self.jobs, &mut self.wakes);
         let next = self.runtime.block_on(async {
             tokio::select! {
                 biased;
                 job = jobs.recv() => job.map_or(Next::End, Next::Job),
                 change = wakes.next() => change.map_or(Next::End, Next::Wake),
+                () = until(due) => Next::Links,
             }
         });
         self.shared.works.store(true, Ordering::Relaxed);
@@ -257,5 +266,13 @@ impl Thread {
                 Ok(Some(Outcome::Done))
             }
         }
+    }
+}
+
+/// Waits until then, or for ever.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }

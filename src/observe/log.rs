@@ -103,6 +103,9 @@ impl Observer for LogObserver {
             Fact::LogRestored { session, event } => {
                 warn!(%session, %event, "The signal log is older than the journal; going on from what it has. Events that it lost are recorded again where their rows are behind its marker.");
             }
+            Fact::LogReplaced { path } => {
+                warn!(path = %path.display(), "The gateway's database was replaced; going on with the new one.");
+            }
             Fact::Unplaced { session, events } => {
                 warn!(%session, events, "Events of another writer match no row.");
             }

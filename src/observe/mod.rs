@@ -86,6 +86,11 @@ pub enum Fact<'a> {
         /// An event that we recorded and that the log does not have.
         event: Sequence,
     },
+    /// A gateway's database was replaced, as when it is restored; the new one is open.
+    LogReplaced {
+        /// Its path.
+        path: &'a Path,
+    },
     /// Events of another writer could not be matched with rows.
     Unplaced {
         /// The session.

@@ -7,7 +7,8 @@
 
 use super::SignalLog;
 use super::event::{Actor, Kind};
-use super::watch::pending_notice;
+use super::shape::Tables;
+use super::watch::{pending_columns, pending_notice};
 use crate::error::Result;
 use crate::ids::{AgentId, Sequence, SessionKey, Timestamp};
 use crate::notice::PendingNotice;
@@ -74,7 +75,7 @@ impl SignalLog {
 
 /// Records one event within the transaction at hand.
 pub(super) fn append(
-    connection: &Connection,
+    connection: &Tables<'_>,
     event: &NewEvent,
     now: Timestamp,
 ) -> rusqlite::Result<Appended> {
@@ -164,32 +165,33 @@ fn watchers(connection: &Connection, event: &NewEvent) -> rusqlite::Result<Vec<N
 /// Moves one watcher's cursor to the event. The notified mark stays where it is while a notice is
 /// under way: it is what that notice's acknowledgement will be compared with.
 fn move_cursor(
-    connection: &Connection,
+    connection: &Tables<'_>,
     target: &SessionKey,
     watcher: &NewWatcher,
     sequence: Sequence,
     now: Timestamp,
 ) -> rusqlite::Result<Option<PendingNotice>> {
+    let (names, values) = connection.cursors.insert();
+    let stored = connection.cursors.store_path();
+    let pending = pending_columns(connection);
     connection
-        .prepare_cached(
-            "INSERT INTO session_watch_cursors (watcher_session_key, watcher_store_path,
-                 target_session_key, last_seen_sequence, notified_sequence, material_sequence,
-                 provenance, updated_at)
-             VALUES (:watcher, :store_path, :target, 0, :sequence, :sequence, 'explicit', :now)
+        .prepare_cached(&format!(
+            "INSERT INTO session_watch_cursors ({names})
+             VALUES ({values})
              ON CONFLICT (watcher_session_key, target_session_key) DO UPDATE
              SET notified_sequence = iif(notified_sequence = last_seen_sequence,
                      excluded.notified_sequence, notified_sequence),
                  material_sequence = excluded.material_sequence,
                  updated_at = excluded.updated_at
-             WHERE :store_path IS NULL OR watcher_store_path IS :store_path
-             RETURNING watcher_session_key, target_session_key, watcher_store_path,
-                 last_seen_sequence, notified_sequence, material_sequence",
-        )?
+             WHERE :store_path IS NULL OR {stored} IS :store_path
+             RETURNING {pending}"
+        ))?
         .query_row(
             named_params! {
                 ":watcher": watcher.key.as_str(),
                 ":store_path": watcher.store_path,
                 ":target": target.as_str(),
+                ":last_seen": 0,
                 ":sequence": sequence.0,
                 ":now": now.0,
             },

@@ -4,21 +4,18 @@
 //! unknown version is refused before anything is written. Deliberately elsewhere: everything that
 //! reads or writes rows.
 
-use super::{SignalLog, unknown_version, user_version};
+use super::shape::{SCHEMA, Shape, columns, known_columns, user_version};
+use super::{Keeper, SignalLog, unknown_version};
 use crate::error::{Error, Result};
 use crate::sqlite;
 use rusqlite::Connection;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Version of the embedded store's schema.
-const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 1;
 
 /// Marks the file as ours: `upst`.
 const APPLICATION_ID: i64 = 0x7570_7374;
-
-/// The four tables, exactly as OpenClaw 2026.9.6 has them.
-const SCHEMA: &str = include_str!("schema.sql");
 
 /// Opens, and where it is missing creates, the store for reading and writing.
 pub(super) fn open(path: &Path) -> Result<SignalLog> {
@@ -78,7 +75,8 @@ pub(super) fn in_memory() -> Result<SignalLog> {
 }
 
 fn of(connection: Connection, path: &Path, frozen: bool) -> SignalLog {
-    SignalLog { connection, path: path.to_owned(), version: VERSION, frozen }
+    let (path, shape) = (path.to_owned(), Shape::of_ours());
+    SignalLog { connection, path, keeper: Keeper::Us, shape, frozen }
 }
 
 /// Whether the file holds nothing at all yet.
@@ -121,7 +119,7 @@ fn check(connection: &Connection, path: &Path) -> Result<()> {
     if found != VERSION {
         return Err(unknown_version(path, found, VERSION));
     }
-    let known = in_memory()?.read("cannot read the known schema", columns)?;
+    let known = known_columns()?;
     let found = columns(connection).map_err(failed)?;
     match known.difference(&found).next() {
         None => Ok(()),
@@ -131,19 +129,6 @@ fn check(connection: &Connection, path: &Path) -> Result<()> {
             path.display()
         ))),
     }
-}
-
-/// All columns, each as `table.column type`, with `NOT NULL` and `KEY` where it is so.
-fn columns(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
-    connection
-        .prepare(
-            "SELECT t.name || '.' || c.name || ' ' || c.type
-                 || iif(c.\"notnull\", ' NOT NULL', '') || iif(c.pk, ' KEY', '')
-             FROM sqlite_schema t, pragma_table_info(t.name) c
-             WHERE t.type = 'table' AND t.name LIKE 'session\\_%' ESCAPE '\\'",
-        )?
-        .query_map([], |row| row.get(0))?
-        .collect()
 }
 
 #[cfg(test)]

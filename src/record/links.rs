@@ -8,6 +8,7 @@
 use super::SignalLog;
 use super::append::{NewEvent, append};
 use super::event::{Actor, Kind};
+use super::shape::Tables;
 use crate::error::Result;
 use crate::ids::{AgentId, CatalogId, HostId, SessionKey, SourceKey, ThreadId, Timestamp};
 use crate::link::{Link, LinkId, NewLink, marker_json};
@@ -21,6 +22,23 @@ pub enum LinkFilter {
     /// Those that somebody watches: at least one cursor has the session as its target.
     Watched,
 }
+
+impl LinkFilter {
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::All => "true",
+            // OpenClaw's old marks of group sessions are nobody's watch.
+            Self::Watched => {
+                "EXISTS (SELECT 1 FROM session_watch_cursors
+                     WHERE target_session_key = session_key
+                         AND watcher_session_key NOT GLOB 'ambient-group-watch:*')"
+            }
+        }
+    }
+}
+
+/// Links that are read at once.
+const PAGE: usize = 256;
 
 /// What came of an adoption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,29 +56,43 @@ const COLUMNS: &str = "session_key, agent_id, catalog_id, host_id, thread_id, up
 impl SignalLog {
     /// The links, by catalog, session key and agent.
     pub fn links(&self, filter: LinkFilter) -> Result<Vec<Link>> {
-        let mut links = Vec::new();
-        self.each_link(filter, |link| links.push(link))?;
-        Ok(links)
-    }
-
-    /// The links one after the other, in the same order: ten thousand at once are ten megabytes.
-    pub fn each_link(&self, filter: LinkFilter, mut take: impl FnMut(Link)) -> Result<()> {
         self.read("cannot read the links", |connection| {
-            let which = match filter {
-                LinkFilter::All => "",
-                LinkFilter::Watched => {
-                    "WHERE EXISTS (SELECT 1 FROM session_watch_cursors
-                         WHERE target_session_key = session_key)"
-                }
-            };
             connection
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM session_upstream_links {which}
-                     ORDER BY catalog_id, session_key, agent_id"
+                    "SELECT {COLUMNS} FROM session_upstream_links WHERE {}
+                     ORDER BY catalog_id, session_key, agent_id",
+                    filter.condition()
                 ))?
                 .query_map([], from_row)?
-                .try_for_each(|link| link.map(&mut take))
+                .collect()
         })
+    }
+
+    /// The links one after the other, in no order, a page at a time: ten thousand at once are ten
+    /// megabytes. No statement is open while one is taken, so that whoever takes it may wait for a
+    /// disk; a link that moves meanwhile may be missed or come twice.
+    pub fn each_link(&self, filter: LinkFilter, mut take: impl FnMut(Link)) -> Result<()> {
+        let mut after = i64::MIN;
+        loop {
+            let page = self.read("cannot read the links", |connection| {
+                connection
+                    .prepare_cached(&format!(
+                        "SELECT {COLUMNS}, rowid FROM session_upstream_links
+                         WHERE rowid > ?1 AND {} ORDER BY rowid LIMIT {PAGE}",
+                        filter.condition()
+                    ))?
+                    .query_map([after], |row| Ok((from_row(row)?, row.get(11)?)))?
+                    .collect::<rusqlite::Result<Vec<(Link, i64)>>>()
+            })?;
+            let is_last = page.len() < PAGE;
+            for (link, rowid) in page {
+                after = rowid;
+                take(link);
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
     }
 
     /// The links of a session key, under whichever agents.
@@ -86,6 +118,7 @@ impl SignalLog {
     /// Where the link is there and names the same source, it stays as it is but for `updated_at`;
     /// where it names another one, it is re-pointed and its marker replaced (OpenClaw 2026.9.6).
     pub fn adopt(&mut self, new: &NewLink, now: Timestamp) -> Result<Adopted> {
+        self.require_ours("adoption")?;
         self.write("cannot adopt a session", |connection| {
             let source = SourceKey::of(&new.host_id, &new.thread_id, &new.ref_json);
             let old = link(connection, &new.id)?;
@@ -102,6 +135,7 @@ impl SignalLog {
 
     /// Removes a link; false where there is none. Events, head and cursors stay.
     pub fn unlink(&mut self, id: &LinkId) -> Result<bool> {
+        self.require_ours("a link's end")?;
         self.write("cannot remove a link", |connection| remove(connection, id))
     }
 
@@ -213,7 +247,7 @@ fn put(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Resu
 
 /// Records that a session was adopted, once for each agent. Dedupe keys are unique over agents, so
 /// that a second agent's one is suffixed.
-fn append_adopted(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Result<()> {
+fn append_adopted(connection: &Tables<'_>, new: &NewLink, now: Timestamp) -> rusqlite::Result<()> {
     let LinkId { session_key, agent_id } = &new.id;
     let holder: Option<String> = connection
         .prepare_cached("SELECT agent_id FROM session_state_events WHERE dedupe_key = ?1")?

@@ -48,29 +48,36 @@ mod append;
 mod changes;
 mod embedded;
 mod event;
+mod gateway;
 mod links;
 mod marker;
 mod missing;
 mod plan;
 mod retention;
+mod shape;
 mod source_event;
+mod store;
 #[cfg(test)]
 mod testing;
 mod watch;
 mod window;
 
 use crate::error::{Error, Result};
+use crate::ids::Timestamp;
 pub use append::{Appended, NewEvent, NewWatcher};
 pub use changes::{EventFilter, EventPage, StateChange, StateChanges};
 pub use event::{Actor, Event, Kind};
+pub use gateway::{AgentDatabase, Owner};
 pub use links::{Adopted, LinkFilter};
 pub use marker::{Ahead, MarkerOutcome};
 pub use missing::MissingCause;
 pub use plan::{Plan, plan};
 pub use retention::{Pruned, Retention};
 use rusqlite::{Connection, TransactionBehavior};
+use shape::{Shape, Tables, user_version};
 pub use source_event::{Extent, SourceEvent};
 use std::path::{Path, PathBuf};
+pub use store::{GatewayStore, Store};
 pub use watch::{Acknowledged, Watch};
 pub use window::{WindowOutcome, WindowRecord};
 
@@ -81,10 +88,26 @@ pub struct SignalLog {
     connection: Connection,
     /// The file, for messages; `:memory:` where there is none.
     path: PathBuf,
-    /// The `user_version` that every write transaction must find.
-    version: i64,
+    /// Whose it is.
+    keeper: Keeper,
+    /// What the tables look like; every write transaction must find them so, or as good.
+    shape: Shape,
     /// Whether the file was opened without watching for other writers.
     frozen: bool,
+}
+
+/// Whose a signal log is.
+#[derive(Debug)]
+enum Keeper {
+    /// Ours alone.
+    Us,
+    /// A gateway's.
+    Gateway {
+        /// OpenClaw's state folder.
+        folder: PathBuf,
+        /// A schema version that is written to though it is not known.
+        accept: Option<i64>,
+    },
 }
 
 impl SignalLog {
@@ -136,9 +159,31 @@ impl SignalLog {
         })
     }
 
+    /// Whether the log is a gateway's, where we are a guest.
+    #[must_use]
+    pub const fn is_gateways(&self) -> bool {
+        matches!(self.keeper, Keeper::Gateway { .. })
+    }
+
+    /// The version of the schema.
+    #[must_use]
+    pub const fn schema_version(&self) -> i64 {
+        self.shape.version
+    }
+
+    /// Why this log is only read, in words that go on after its path; `None` where it can be
+    /// written to.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<&str> {
+        self.shape.obstacle.as_deref()
+    }
+
     /// Moves what was written from the write-ahead log to the database, as far as nobody is in the
-    /// way. For idle moments: commits do none of it.
-    pub fn checkpoint(&self) -> Result<()> {
+    /// way. For idle moments: commits do none of it. A gateway that lives does this itself.
+    pub fn checkpoint(&self, now: Timestamp) -> Result<()> {
+        if self.owner()?.is_some_and(|owner| owner.is_live(now)) {
+            return Ok(());
+        }
         self.read("cannot checkpoint", |connection| {
             connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))
         })
@@ -148,9 +193,10 @@ impl SignalLog {
     fn read<T>(
         &self,
         what: &'static str,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        work: impl FnOnce(&Tables<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        work(&self.connection).map_err(|source| Error::database(what, &self.path, source))
+        let tables = Tables { connection: &self.connection, cursors: self.shape.cursors };
+        work(&tables).map_err(|source| Error::database(what, &self.path, source))
     }
 
     /// Runs reads that have to agree with each other, in one read transaction.
@@ -159,37 +205,49 @@ impl SignalLog {
         what: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        self.read(what, |connection| {
-            let transaction = connection.unchecked_transaction()?;
-            let answer = work(&transaction)?;
+        self.read(what, |tables| {
+            let transaction = tables.unchecked_transaction()?;
+            let answer = work(&Tables { connection: &transaction, cursors: tables.cursors })?;
             transaction.finish()?;
             Ok(answer)
         })
+    }
+
+    /// Refuses what a gateway does by itself.
+    fn require_ours(&self, what: &str) -> Result<()> {
+        if self.is_gateways() {
+            return Err(Error::Failed(format!(
+                "{what} is the gateway's own business: {} is left as it is",
+                self.path.display()
+            )));
+        }
+        Ok(())
     }
 
     /// Runs one write transaction: all of it or nothing, and only on a schema that we know.
     fn write<T>(
         &mut self,
         what: &'static str,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        work: impl FnOnce(&Tables<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        let Self { connection, path, version, .. } = self;
+        let Self { connection, path, keeper, shape, .. } = self;
         let failed = |source| Error::database(what, path, source);
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let found = user_version(&transaction).map_err(failed)?;
-        if found != *version {
-            return Err(unknown_version(path, found, *version));
+        match keeper {
+            Keeper::Us => {
+                let found = user_version(&transaction).map_err(failed)?;
+                if found != shape.version {
+                    return Err(unknown_version(path, found, shape.version));
+                }
+            }
+            Keeper::Gateway { accept, .. } => shape.check(&transaction, path, *accept)?,
         }
-        let answer = work(&transaction).map_err(failed)?;
+        let tables = Tables { connection: &transaction, cursors: shape.cursors };
+        let answer = work(&tables).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         Ok(answer)
     }
-}
-
-/// The version of the schema that the file says it has.
-fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))
 }
 
 /// The refusal to touch a schema that we do not know.

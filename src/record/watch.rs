@@ -9,10 +9,11 @@
 //! reached (`notice`).
 
 use super::SignalLog;
+use super::shape::Tables;
 use crate::error::{Error, Result};
 use crate::ids::{Sequence, SessionKey, Timestamp};
 use crate::notice::PendingNotice;
-use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
+use rusqlite::{OptionalExtension as _, Row, named_params};
 use serde::Serialize;
 
 /// A watcher's cursor on a target.
@@ -71,21 +72,27 @@ impl SignalLog {
             return Err(Error::Usage(format!("{watcher} cannot watch itself")));
         }
         self.write("cannot add a watch", |connection| {
-            let inserted = connection
+            let head: i64 = connection
                 .prepare_cached(
-                    "INSERT INTO session_watch_cursors (watcher_session_key, watcher_store_path,
-                         target_session_key, last_seen_sequence, notified_sequence,
-                         material_sequence, provenance, updated_at)
-                     SELECT :watcher, :store_path, :target, head, head, head, 'explicit', :now
-                     FROM (SELECT coalesce(max(last_sequence), 0) AS head
-                           FROM session_state_heads WHERE session_key = :target)
-                     WHERE true
-                     ON CONFLICT (watcher_session_key, target_session_key) DO NOTHING",
+                    "SELECT coalesce(max(last_sequence), 0) FROM session_state_heads
+                     WHERE session_key = ?1",
                 )?
+                .query_row([target.as_str()], |row| row.get(0))?;
+            let (names, values) = connection.cursors.insert();
+            // Without the condition, `ON` would be read as that of a join; it names the path, since
+            // a parameter must stand somewhere.
+            let inserted = connection
+                .prepare_cached(&format!(
+                    "INSERT INTO session_watch_cursors ({names}) SELECT {values}
+                     WHERE :store_path IS NULL OR true
+                     ON CONFLICT (watcher_session_key, target_session_key) DO NOTHING"
+                ))?
                 .execute(named_params! {
                     ":watcher": watcher.as_str(),
                     ":store_path": store_path,
                     ":target": target.as_str(),
+                    ":last_seen": head,
+                    ":sequence": head,
                     ":now": now.0,
                 })?;
             Ok(inserted > 0)
@@ -98,7 +105,8 @@ impl SignalLog {
             connection
                 .prepare_cached(
                     "DELETE FROM session_watch_cursors WHERE watcher_session_key = ?1
-                         AND (?2 IS NULL OR target_session_key = ?2)",
+                         AND (?2 IS NULL OR target_session_key = ?2)
+                         AND watcher_session_key NOT GLOB 'ambient-group-watch:*'",
                 )?
                 .execute((watcher.as_str(), target.map(SessionKey::as_str)))
         })
@@ -107,17 +115,19 @@ impl SignalLog {
     /// The watches, of one watcher or of all, by watcher and target.
     pub fn watches(&self, watcher: Option<&SessionKey>) -> Result<Vec<Watch>> {
         self.read("cannot read the watches", |connection| {
+            let cursors = connection.cursors;
+            let (provenance, store_path) = (cursors.provenance(), cursors.store_path());
             // OpenClaw's old marks of group sessions stand in the same table.
             connection
-                .prepare_cached(
+                .prepare_cached(&format!(
                     "SELECT watcher_session_key, target_session_key, last_seen_sequence,
-                         notified_sequence, material_sequence, provenance, updated_at,
-                         watcher_store_path
+                         notified_sequence, material_sequence, {provenance}, updated_at,
+                         {store_path}
                      FROM session_watch_cursors
                      WHERE (?1 IS NULL OR watcher_session_key = ?1)
                          AND watcher_session_key NOT GLOB 'ambient-group-watch:*'
-                     ORDER BY watcher_session_key, target_session_key",
-                )?
+                     ORDER BY watcher_session_key, target_session_key"
+                ))?
                 .query_map([watcher.map(SessionKey::as_str)], |row| {
                     Ok(Watch {
                         watcher: SessionKey::new(row.get::<_, String>(0)?),
@@ -138,15 +148,14 @@ impl SignalLog {
     pub fn pending(&self, watcher: Option<&SessionKey>) -> Result<Vec<PendingNotice>> {
         self.read("cannot read the notices", |connection| {
             connection
-                .prepare_cached(
-                    "SELECT watcher_session_key, target_session_key, watcher_store_path,
-                         last_seen_sequence, notified_sequence, material_sequence
-                     FROM session_watch_cursors
+                .prepare_cached(&format!(
+                    "SELECT {} FROM session_watch_cursors
                      WHERE material_sequence > last_seen_sequence
                          AND (?1 IS NULL OR watcher_session_key = ?1)
                          AND watcher_session_key NOT GLOB 'ambient-group-watch:*'
                      ORDER BY watcher_session_key, target_session_key",
-                )?
+                    pending_columns(connection)
+                ))?
                 .query_map([watcher.map(SessionKey::as_str)], pending_notice)?
                 .collect()
         })
@@ -157,16 +166,16 @@ impl SignalLog {
     pub fn acknowledge(&mut self, notice: &PendingNotice, now: Timestamp) -> Result<Acknowledged> {
         self.write("cannot acknowledge a notice", |connection| {
             let after = connection
-                .prepare_cached(
+                .prepare_cached(&format!(
                     "UPDATE session_watch_cursors
                      SET last_seen_sequence = notified_sequence,
                          notified_sequence = max(notified_sequence, material_sequence),
                          updated_at = :now
                      WHERE watcher_session_key = :watcher AND target_session_key = :target
                          AND last_seen_sequence = :last_seen AND notified_sequence = :notified
-                     RETURNING watcher_session_key, target_session_key, watcher_store_path,
-                         last_seen_sequence, notified_sequence, material_sequence",
-                )?
+                     RETURNING {}",
+                    pending_columns(connection)
+                ))?
                 .query_row(
                     named_params! {
                         ":now": now.0,
@@ -189,23 +198,31 @@ impl SignalLog {
 
 /// The notices that are due of an event and what came after it, to the watchers of its session.
 pub(super) fn pending_of_target(
-    connection: &Connection,
+    connection: &Tables<'_>,
     target: &SessionKey,
     event: Sequence,
 ) -> rusqlite::Result<Vec<PendingNotice>> {
     let mut notices: Vec<PendingNotice> = connection
-        .prepare_cached(
-            "SELECT watcher_session_key, target_session_key, watcher_store_path,
-                 last_seen_sequence, notified_sequence, material_sequence
-             FROM session_watch_cursors
+        .prepare_cached(&format!(
+            "SELECT {} FROM session_watch_cursors
              WHERE target_session_key = ?1 AND material_sequence >= ?2
                  AND last_seen_sequence < ?2
              ORDER BY watcher_session_key",
-        )?
+            pending_columns(connection)
+        ))?
         .query_map((target.as_str(), event.0), pending_notice)?
         .collect::<rusqlite::Result<_>>()?;
     notices.retain(|notice| notice.watcher.agent().is_some());
     Ok(notices)
+}
+
+/// The columns that [`pending_notice`] reads.
+pub(super) fn pending_columns(tables: &Tables<'_>) -> String {
+    format!(
+        "watcher_session_key, target_session_key, {}, last_seen_sequence, notified_sequence, \
+         material_sequence",
+        tables.cursors.store_path()
+    )
 }
 
 /// Reads watcher, target, store path, last seen, notified, material.

@@ -20,6 +20,7 @@ use super::event::{Actor, Kind};
 use super::links::has_other_agent;
 use super::marker::{Ahead, Marker, link_to, next_marker, write_marker};
 use super::plan::plan;
+use super::shape::Tables;
 use super::source_event::SourceEvent;
 use super::watch::pending_of_target;
 use crate::error::Result;
@@ -103,7 +104,7 @@ impl SignalLog {
 /// Records the turns that remain; finds the window's event where it is there already. `None`, and
 /// nothing written, where rows of the linked file are needed for that.
 fn record(
-    connection: &Connection,
+    connection: &Tables<'_>,
     intent: &Intent,
     linked: Option<&[CountableRow]>,
     now: Timestamp,
@@ -192,7 +193,7 @@ fn is_of_window(event: &SourceEvent, intent: &Intent) -> bool {
 
 /// Appends the window's event under the first dedupe key that is free.
 fn append_turns(
-    connection: &Connection,
+    connection: &Tables<'_>,
     intent: &Intent,
     turns: usize,
     occurred_at: Timestamp,

@@ -16,7 +16,7 @@ fn a_new_store_is_its_owners_alone_and_has_the_gateways_tables() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("signal.sqlite");
     let log = SignalLog::open(&path).unwrap();
-    log.checkpoint().unwrap();
+    log.checkpoint(NOW).unwrap();
     for name in names(folder.path()) {
         let mode = fs_err::metadata(folder.path().join(&name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
