@@ -15,6 +15,7 @@ use crate::journal::Journal;
 use crate::link::{Link, LinkId};
 use crate::lock::{Lock, number};
 use crate::observe::{Fact, LogObserver, Observer};
+use crate::openclaw::sessions::{SessionStores, Sessions};
 use crate::record::{LinkFilter, Retention, SignalLog, Store};
 use crate::state::StateFolder;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub struct Engine {
     retention: Retention,
     patience: Arc<Patience>,
     observer: LogObserver,
+    sessions: Option<SessionStores>,
     lock: Option<Arc<Lock>>,
     store: Store,
     /// The databases as they were opened; `None` for copies in memory.
@@ -112,6 +114,10 @@ impl Engine {
         lock: Option<Arc<Lock>>,
         patience: Arc<Patience>,
     ) -> Self {
+        let sessions = match &plan.store {
+            Store::Gateway(store) => Some(SessionStores::beneath(&store.folder, key.clone())),
+            Store::Embedded(_) => None,
+        };
         Self {
             log,
             journal,
@@ -122,6 +128,7 @@ impl Engine {
             rules: plan.rules,
             retention: plan.retention,
             observer: LogObserver::default(),
+            sessions,
             lock,
             store: plan.store,
             files: None,
@@ -152,16 +159,26 @@ impl Engine {
     pub fn cycle(&mut self) -> Result<CycleReport> {
         self.check_files()?;
         self.disk.refresh();
+        self.find_sessions()?;
         let report = self.means().run()?;
         self.checkpoint()?;
         Ok(report)
+    }
+
+    /// Asks the gateway's database where agents keep their sessions.
+    fn find_sessions(&mut self) -> Result<()> {
+        if let Some(sessions) = &mut self.sessions {
+            let databases = self.log.agent_databases()?;
+            sessions.set_places(databases.into_iter().map(|found| (found.agent_id, found.path)));
+        }
+        Ok(())
     }
 
     /// Looks again where the Claude folders are.
     pub fn refresh(&mut self) -> Result<()> {
         self.check_files()?;
         self.disk.refresh();
-        Ok(())
+        self.find_sessions()
     }
 
     /// Finishes what an earlier life began, and forgets what is left of links that are no more.
@@ -253,6 +270,7 @@ impl Engine {
             observer: &self.observer as &dyn Observer,
             key: &self.key,
             rules: &self.rules,
+            sessions: self.sessions.as_ref().map(|sessions| sessions as &dyn Sessions),
             is_awaited: &|| false,
         }
     }

@@ -37,7 +37,8 @@
 //! - Followed transcripts are opened by [`disk`] alone, and never written.
 //! - The clock is read in [`clock`] (timers run in [`daemon`]), the environment in [`config`];
 //!   decisions take both as values.
-//! - A row's text is seen by [`classify`] alone, and leaves it as a keyed hash ([`ids::TextHash`]).
+//! - A row's text is seen by [`classify`] alone, and leaves it as a keyed hash ([`ids::TextHash`]); so
+//!   do OpenClaw's own texts leave [`openclaw::sessions`], whose databases nothing else opens.
 //!
 //! # Words
 //!

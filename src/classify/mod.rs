@@ -32,6 +32,7 @@ pub use drift::DriftCounts;
 pub use long::LongLine;
 pub use queue::QueueState;
 pub use reader::{LineReport, Reader, ReaderState};
+pub(crate) use row::date::parse as time;
 pub(crate) use row::json::Fail;
 
 /// What counts beside messages.

@@ -12,6 +12,7 @@ mod gone;
 mod reading;
 mod recording;
 mod report;
+mod session;
 mod sift;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::ids::{HashKey, Sequence};
 use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Observer};
+use crate::openclaw::sessions::Sessions;
 use crate::record::{LinkFilter, SignalLog};
 pub use adoption::{AdoptedLink, Adoption, From as AdoptFrom, unlink};
 pub use again::ReadingAgain;
@@ -83,6 +85,8 @@ pub struct Cycle<'a> {
     pub key: &'a HashKey,
     /// How it is done.
     pub rules: &'a Rules,
+    /// The sessions of the gateway that we are beside, if we are.
+    pub sessions: Option<&'a dyn Sessions>,
     /// Whether somebody waits, so that the pass at hand is to end with what it has read.
     pub is_awaited: &'a dyn Fn() -> bool,
 }
@@ -204,6 +208,9 @@ impl<'a> Cycle<'a> {
         // link: which source
         let source_key = link.source_key();
         report.source = source_key.clone();
+        if !self.has_session(link, report) {
+            return Ok(Progress::Done);
+        }
         let Some(path) = link.path() else {
             report.outcome = Outcome::Refused;
             report.error = Some("the link names no file".to_owned());

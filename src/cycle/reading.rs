@@ -2,12 +2,11 @@
 
 use super::again::Again;
 use super::report::{LinkReport, Outcome};
-use super::sift::{History, Sift};
+use super::sift::{History, Known, Sift};
 use super::{Cycle, Failure, Progress};
 use crate::classify::lines::Lines;
 use crate::classify::{LineReport, LongLine, Reader};
 use crate::disk::{FileStat, Transcript};
-use crate::echo::{Echoes, OwnTexts as _};
 use crate::error::Result;
 use crate::ids::{Generation, HashKey};
 use crate::journal::{Intent, RowInPart, SourceCursor, SourceRow};
@@ -133,8 +132,11 @@ impl Cycle<'_> {
     ) -> Result<Scan, Failure> {
         let Again { at, mut sift } = match again {
             Some(again) => again,
-            None => Again { at: cursor.clone(), sift: self.sift(link, source, cursor, stat)? },
+            None => Again { at: cursor.clone(), sift: sift(source, cursor, stat) },
         };
+        sift.go_on();
+        let echoes = || self.echoes(&link.id, source.link);
+        let known = Known { journal: self.journal, echoes: &echoes };
         let reader = Reader::new(self.key, self.rules.classify, at.reader.clone())
             .explaining(self.rules.explain);
         let part = at.row.as_ref().map(|row| row.line.clone());
@@ -143,8 +145,8 @@ impl Cycle<'_> {
         let rest = loop {
             let rest = lines.pass(stat.size, |line| {
                 self.tell(path, &line.report);
-                let (journal, explain) = (&*self.journal, self.rules.explain);
-                Ok::<_, Failure>(sift.take(journal, line.extent, line.report, report, explain)?)
+                let explain = self.rules.explain;
+                Ok::<_, Failure>(sift.take(&known, line.extent, line.report, report, explain)?)
             });
             let rest = match rest {
                 Err(Failure::File(error)) if error.kind() == io::ErrorKind::InvalidData => {
@@ -214,22 +216,6 @@ impl Cycle<'_> {
         Ok(Scan::Whole { rest, after, intent })
     }
 
-    /// The filter of the windows from a cursor on.
-    fn sift(
-        &self,
-        link: &Link,
-        source: SourceRow,
-        cursor: &SourceCursor,
-        stat: &FileStat,
-    ) -> Result<Sift> {
-        let own_texts = self.journal.recent(&link.id.session_key, self.rules.own_texts)?;
-        let until = if cursor.newborn { Some(u64::MAX) } else { cursor.reading_again };
-        let history =
-            until.map(|until| History { until, floor: cursor.floor, is_of_others: cursor.newborn });
-        let echoes = Echoes::new(self.rules.echo, own_texts);
-        Ok(Sift::new(source.link, echoes, stat.modified, history))
-    }
-
     /// Tells the observer what a line holds that a person should know.
     fn tell(&self, path: &Path, judged: &LineReport) {
         if let Some(skipped) = &judged.skipped {
@@ -248,6 +234,14 @@ impl Cycle<'_> {
             });
         }
     }
+}
+
+/// The filter of the windows from a cursor on.
+fn sift(source: SourceRow, cursor: &SourceCursor, stat: &FileStat) -> Sift {
+    let until = if cursor.newborn { Some(u64::MAX) } else { cursor.reading_again };
+    let history =
+        until.map(|until| History { until, floor: cursor.floor, is_of_others: cursor.newborn });
+    Sift::new(source.link, stat.modified, history)
 }
 
 /// The cursor of a file that was rewritten: a new generation, from its start. What was counted is

@@ -75,6 +75,12 @@ pub enum Outcome {
     Refused,
     /// The link went, or was pointed elsewhere, while it was read.
     LinkGone,
+    /// OpenClaw has no session of its key: it is not read.
+    NoSession,
+    /// OpenClaw is just making its session: it is not read yet.
+    Initializing,
+    /// OpenClaw's session store gives no answer: it is not read until it does.
+    SessionUnknown,
 }
 
 impl Outcome {
@@ -94,6 +100,9 @@ impl Outcome {
             Self::Unreadable => "unreadable",
             Self::Refused => "refused",
             Self::LinkGone => "link_gone",
+            Self::NoSession => "no_session",
+            Self::Initializing => "initializing",
+            Self::SessionUnknown => "session_unknown",
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::report::LinkReport;
 use crate::classify::{Evidence, JudgedRow, LineReport, ProvenRow};
-use crate::echo::Echoes;
+use crate::echo::{Echoes, OwnTextId};
 use crate::error::Result;
 use crate::ids::{Identity, TextHash, Timestamp};
 use crate::journal::{CountableRow, Journal, LinkRow};
@@ -13,7 +13,10 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub(super) struct Sift {
     link: LinkRow,
-    echoes: Echoes,
+    /// The own texts, once a row was to be compared with them.
+    echoes: Option<Echoes>,
+    /// Own texts that rows of earlier passes used up.
+    used: Vec<OwnTextId>,
     /// The file's own time, for rows without one.
     file_time: Timestamp,
     history: Option<History>,
@@ -34,6 +37,16 @@ pub(super) struct History {
     pub(super) is_of_others: bool,
 }
 
+/// What rows are compared with.
+pub(super) struct Known<'a> {
+    /// The rows that were passed before.
+    pub(super) journal: &'a Journal,
+    /// Asks for the own texts. Not before the first row needs them: a row of OpenClaw's stands in
+    /// its transcript earlier than in the upstream, so texts that are read after the rows hold
+    /// those of all of them.
+    pub(super) echoes: &'a dyn Fn() -> Result<Echoes>,
+}
+
 /// A row that counts by our rule or by the gateway's.
 struct Candidate<'r> {
     identity: &'r Identity,
@@ -46,15 +59,11 @@ struct Candidate<'r> {
 }
 
 impl Sift {
-    pub(super) fn new(
-        link: LinkRow,
-        echoes: Echoes,
-        file_time: Timestamp,
-        history: Option<History>,
-    ) -> Self {
+    pub(super) fn new(link: LinkRow, file_time: Timestamp, history: Option<History>) -> Self {
         Self {
             link,
-            echoes,
+            echoes: None,
+            used: Vec::new(),
             file_time,
             history,
             rows: Vec::new(),
@@ -64,10 +73,15 @@ impl Sift {
         }
     }
 
+    /// Rows that were written later follow: own texts may be new.
+    pub(super) fn go_on(&mut self) {
+        self.used.extend(self.echoes.take().into_iter().flat_map(Echoes::into_used));
+    }
+
     /// Takes the rows of one line, notes them in the report, and keeps the countable ones.
     pub(super) fn take(
         &mut self,
-        journal: &Journal,
+        known: &Known<'_>,
         line: Extent,
         judged: LineReport,
         report: &mut LinkReport,
@@ -79,9 +93,9 @@ impl Sift {
                 self.last_uuid.clone_from(&row.uuid);
             }
             for proven in &row.proves {
-                self.keep_proven(journal, proven, line, report)?;
+                self.keep_proven(known, proven, line, report)?;
             }
-            self.keep_row(journal, &mut row, line, report)?;
+            self.keep_row(known, &mut row, line, report)?;
             *report.rows.entry(row.verdict.class).or_default() += 1;
             report.drift.note(&row.drift);
             if explain {
@@ -96,7 +110,7 @@ impl Sift {
 
     fn keep_proven(
         &mut self,
-        journal: &Journal,
+        known: &Known<'_>,
         proven: &ProvenRow,
         line: Extent,
         report: &mut LinkReport,
@@ -110,12 +124,12 @@ impl Sift {
             evidence: proven.verdict.evidence,
             gateway: None,
         };
-        self.keep(journal, &candidate, line, report).map(drop)
+        self.keep(known, &candidate, line, report).map(drop)
     }
 
     fn keep_row(
         &mut self,
-        journal: &Journal,
+        known: &Known<'_>,
         row: &mut JudgedRow,
         line: Extent,
         report: &mut LinkReport,
@@ -135,7 +149,7 @@ impl Sift {
             evidence: row.verdict.evidence,
             gateway: row.compat.as_ref().map(|compat| &compat.text),
         };
-        if !self.keep(journal, &candidate, line, report)? && row.verdict.human {
+        if !self.keep(known, &candidate, line, report)? && row.verdict.human {
             row.verdict = row.verdict.known();
         }
         Ok(())
@@ -144,18 +158,18 @@ impl Sift {
     /// Keeps a candidate unless it is a copy or history; says whether it was kept.
     fn keep(
         &mut self,
-        journal: &Journal,
+        known: &Known<'_>,
         row: &Candidate<'_>,
         line: Extent,
         report: &mut LinkReport,
     ) -> Result<bool> {
-        if self.knows(journal, row.identity)? {
+        if self.knows(known.journal, row.identity)? {
             return Ok(false);
         }
         // The gateway counts a copy under another uuid.
         let mut is_copy = false;
         for alias in row.aliases {
-            is_copy |= self.knows(journal, alias)?;
+            is_copy |= self.knows(known.journal, alias)?;
         }
         let at = row.at.unwrap_or(self.file_time);
         let is_old = self.history.is_some_and(|history| {
@@ -164,10 +178,12 @@ impl Sift {
                 && history.floor.zip(time).is_some_and(|(floor, time)| time < floor)
         });
         let may_be_of_others = self.history.is_some_and(|history| history.is_of_others);
-        let is_history =
-            is_old || (may_be_of_others && journal.knows_elsewhere(self.link, row.identity)?);
+        let is_history = is_old
+            || (may_be_of_others && known.journal.knows_elsewhere(self.link, row.identity)?);
         let is_ours = row.human && !is_copy && !is_history;
-        let echo = is_ours && self.echoes.excuses(row.evidence, row.text, at);
+        let echoes = self.echoes(known)?;
+        let echo = is_ours && echoes.excuses(row.evidence, row.text, at);
+        let gateway = row.gateway.is_some_and(|text| !echoes.excuses_to_gateway(text));
         if echo {
             report.echoes += 1;
         }
@@ -179,7 +195,7 @@ impl Sift {
             end: line.next,
             at,
             ours: is_ours && !echo,
-            gateway: row.gateway.is_some_and(|text| !self.echoes.compat(text)),
+            gateway,
         });
         Ok(!is_history && !is_copy)
     }
@@ -188,8 +204,18 @@ impl Sift {
         Ok(self.here.contains(identity) || journal.knows(self.link, identity)?)
     }
 
+    fn echoes(&mut self, known: &Known<'_>) -> Result<&mut Echoes> {
+        if self.echoes.is_none() {
+            let mut echoes = (known.echoes)()?;
+            echoes.have_used(std::mem::take(&mut self.used));
+            self.echoes = Some(echoes);
+        }
+        Ok(self.echoes.get_or_insert_default())
+    }
+
     /// The countable rows, and the own texts that echoes among them used up.
-    pub(super) fn finish(self) -> (Vec<CountableRow>, Vec<i64>) {
-        (self.rows, self.echoes.into_used())
+    pub(super) fn finish(mut self) -> (Vec<CountableRow>, Vec<OwnTextId>) {
+        self.go_on();
+        (self.rows, self.used)
     }
 }

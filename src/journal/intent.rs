@@ -1,8 +1,10 @@
 //! Intents: what the journal says we are about to record.
 
 use super::identity::learn;
+use super::own_text::use_up;
 use super::source::to_json;
 use super::{Journal, LinkRow, SourceCursor, SourceRow};
+use crate::echo::OwnTextId;
 use crate::error::{Error, Result};
 use crate::ids::{
     AgentId, CatalogId, Generation, Identity, Sequence, SessionKey, SourceKey, Timestamp,
@@ -32,8 +34,8 @@ pub struct Intent {
     pub seen: Sequence,
     /// The rows of the window that count by our rule or by the gateway's and were not known before.
     pub rows: Vec<CountableRow>,
-    /// Own texts that the window's echoes use up, by their row in the journal.
-    pub excused: Vec<i64>,
+    /// Own texts that the window's echoes use up.
+    pub excused: Vec<OwnTextId>,
     /// The cursor once the window is recorded; its `seen` is set then.
     pub after: SourceCursor,
 }
@@ -132,9 +134,8 @@ impl Journal {
         run("UPDATE sources SET cursor = ? WHERE source_id = ?", &[&cursor, &source.id])?;
         let names = intent.rows.iter().flat_map(|row| row.aliases.iter().chain([&row.identity]));
         learn(&tx, source.link, names).map_err(error)?;
-        for own_text in &intent.excused {
-            run("UPDATE own_texts SET used = 1 WHERE own_text_id = ?", &[own_text])?;
-        }
+        let now = intent.after.sighted_at.unwrap_or_default();
+        use_up(&tx, source.link, &intent.excused, now).map_err(error)?;
         run("DELETE FROM intents WHERE source_id = ?", &[&source.id])?;
         tx.commit().map_err(error)?;
         Ok(after)

@@ -1,13 +1,19 @@
-//! Texts that a program said it would send to a session.
+//! Texts that a program said it would send to a session, and which own texts were used up.
 
-use super::Journal;
-use crate::echo::{OwnText, OwnTexts};
+use super::{Journal, LinkRow};
+use crate::echo::{OwnText, OwnTextId, OwnTexts, Recent};
 use crate::error::{Error, Result};
 use crate::ids::{SessionKey, TextHash, Timestamp};
-use rusqlite::params;
+use crate::link::LinkId;
+use rusqlite::{Transaction, params};
+use std::collections::HashSet;
 
 /// Own texts kept for each session; more than any setting of `own_texts` needs at once.
 const KEPT: u32 = 1_000;
+
+/// How long it is remembered that a text of OpenClaw's transcript was used up: the row beside it may
+/// be read hours later, when a disk or we come back.
+const USED_FOR_MS: i64 = 86_400_000;
 
 impl Journal {
     /// Takes note of a text that is about to be sent.
@@ -36,8 +42,46 @@ impl Journal {
     }
 }
 
+impl Journal {
+    /// Which texts of OpenClaw's transcript have excused a row of a link.
+    pub fn used_texts(&self, link: LinkRow) -> Result<HashSet<String>> {
+        self.conn
+            .prepare_cached("SELECT text_id FROM used_texts WHERE link_id = ?")
+            .and_then(|mut statement| statement.query_map([link.0], |row| row.get(0))?.collect())
+            .map_err(|e| self.error("cannot read which own texts were used", e))
+    }
+}
+
+/// Notes that own texts have excused rows of a link.
+pub(super) fn use_up(
+    tx: &Transaction<'_>,
+    link: LinkRow,
+    texts: &[OwnTextId],
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    for text in texts {
+        match text {
+            OwnTextId::Told(id) => {
+                tx.prepare_cached("UPDATE own_texts SET used = 1 WHERE own_text_id = ?")?
+                    .execute([id])?;
+            }
+            OwnTextId::Stored(id) => {
+                tx.prepare_cached(
+                    "INSERT OR IGNORE INTO used_texts (link_id, text_id, used_at) VALUES (?, ?, ?)",
+                )?
+                .execute(params![link.0, id, now.0])?;
+                tx.prepare_cached("DELETE FROM used_texts WHERE used_at < ?")?
+                    .execute([now.plus_ms(-USED_FOR_MS).0])?;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl OwnTexts for Journal {
-    fn recent(&self, session: &SessionKey, limit: usize) -> Result<Vec<OwnText>> {
+    type Error = Error;
+
+    fn recent(&self, link: &LinkId, limit: usize) -> Result<Recent> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.conn
             .prepare_cached(
@@ -46,9 +90,9 @@ impl OwnTexts for Journal {
             )
             .and_then(|mut statement| {
                 statement
-                    .query_map(params![session.as_str(), limit], |row| {
+                    .query_map(params![link.session_key.as_str(), limit], |row| {
                         Ok(OwnText {
-                            id: row.get(0)?,
+                            id: OwnTextId::Told(row.get(0)?),
                             hash: TextHash::from_stored(row.get(1)?),
                             at: Timestamp(row.get(2)?),
                             used: row.get(3)?,
@@ -56,6 +100,7 @@ impl OwnTexts for Journal {
                     })?
                     .collect()
             })
+            .map(|texts| Recent { texts, skipped: 0 })
             .map_err(|e| self.error("cannot read the own texts", e))
     }
 }

@@ -6,7 +6,7 @@ use crate::ids::HashKey;
 use rusqlite::{OptionalExtension as _, TransactionBehavior};
 
 /// The schema's version now.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Each entry brings `user_version` from its index to the next number. Entries are never edited.
 const MIGRATIONS: [&str; VERSION as usize] = [
@@ -59,6 +59,15 @@ const MIGRATIONS: [&str; VERSION as usize] = [
     CREATE INDEX identities_identity ON identities (identity);
     -- Files and folders that the daemon leaves alone, since their disk does not answer.
     CREATE TABLE parked (path TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+",
+    "
+    -- Texts of OpenClaw's transcripts that have excused a row, for about a day.
+    CREATE TABLE used_texts (
+        link_id INTEGER NOT NULL REFERENCES links ON DELETE CASCADE,
+        text_id TEXT NOT NULL,
+        used_at INTEGER NOT NULL,
+        PRIMARY KEY (link_id, text_id)
+    ) STRICT, WITHOUT ROWID;
 ",
 ];
 

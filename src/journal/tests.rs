@@ -1,7 +1,7 @@
 //! What the journal keeps, and what it forgets.
 
 use super::*;
-use crate::echo::OwnTexts as _;
+use crate::echo::{OwnTextId, OwnTexts as _};
 use crate::ids::{
     AgentId, CatalogId, Generation, Identity, Sequence, SessionKey, SourceKey, Timestamp,
 };
@@ -24,7 +24,7 @@ fn identity(n: u8) -> Identity {
     Identity::of_row(&key(), None, &[n])
 }
 
-fn intent(rows: &[u8], excused: Vec<i64>) -> Intent {
+fn intent(rows: &[u8], excused: Vec<OwnTextId>) -> Intent {
     let row = |n: &u8| CountableRow {
         identity: identity(*n),
         aliases: Vec::new(),
@@ -58,8 +58,10 @@ fn an_intent_stays_open_until_it_is_applied_with_all_that_belongs_to_it() {
     let mut journal = Journal::open(&path, &key()).unwrap();
     let source = journal.add_source(&link("agent:main:a"), &source_key, &cursor(0)).unwrap();
     journal.add_own_text(&session, &key().text("go on"), Timestamp(1)).unwrap();
-    let text = journal.recent(&session, 10).unwrap().remove(0);
-    let intent = intent(&[1, 2], vec![text.id]);
+    let told =
+        |journal: &Journal| journal.recent(&link("agent:main:a"), 10).unwrap().texts.remove(0);
+    let stored = OwnTextId::Stored("s/e".to_owned());
+    let intent = intent(&[1, 2], vec![told(&journal).id, stored]);
     journal.intend(source, &intent).unwrap();
 
     // Another life finds it as it was.
@@ -68,6 +70,7 @@ fn an_intent_stays_open_until_it_is_applied_with_all_that_belongs_to_it() {
     let open = journal.open_intents().unwrap();
     assert_eq!((open.len(), &open[0].intent), (1, &intent));
     assert!(!journal.knows(source.link, &identity(1)).unwrap());
+    assert!(journal.used_texts(source.link).unwrap().is_empty());
 
     journal.apply(open[0].source, &intent, Sequence(7), Some(Sequence(6))).unwrap();
     assert!(journal.open_intents().unwrap().is_empty());
@@ -76,7 +79,9 @@ fn an_intent_stays_open_until_it_is_applied_with_all_that_belongs_to_it() {
     for (row, known) in [(1, true), (2, true), (3, false)] {
         assert_eq!(journal.knows(source.link, &identity(row)).unwrap(), known, "{row}");
     }
-    assert!(journal.recent(&session, 10).unwrap()[0].used);
+    assert!(told(&journal).used);
+    let used = journal.used_texts(source.link).unwrap();
+    assert_eq!(used.into_iter().collect::<Vec<_>>(), ["s/e"]);
 }
 
 #[test]
@@ -120,10 +125,54 @@ fn the_newest_own_texts_of_a_session_are_kept() {
     for at in 0..1_005 {
         journal.add_own_text(&one, &key().text(&at.to_string()), Timestamp(at)).unwrap();
     }
-    let texts = journal.recent(&one, 10_000).unwrap();
+    let recent = |session: &SessionKey, limit| {
+        let id = link(session.as_str());
+        journal.recent(&id, limit).unwrap().texts
+    };
+    let texts = recent(&one, 10_000);
     assert_eq!((texts.len(), texts[0].at), (1_000, Timestamp(1_004)));
-    assert_eq!(journal.recent(&one, 10).unwrap(), texts[..10]);
-    assert_eq!(journal.recent(&other, 10).unwrap().len(), 1);
+    assert_eq!(recent(&one, 10), texts[..10]);
+    assert_eq!(recent(&other, 10).len(), 1);
+}
+
+#[test]
+fn used_texts_of_a_transcript_are_remembered_for_a_day_and_with_their_link() {
+    let mut journal = Journal::in_memory(&key());
+    let source_key = SourceKey::new("0123456789abcdef");
+    let hour = 3_600_000;
+    let sources = ["agent:main:a", "agent:main:b"]
+        .map(|session| journal.add_source(&link(session), &source_key, &cursor(0)).unwrap());
+    let use_up = |journal: &mut Journal, source: SourceRow, text: &str, at: i64| {
+        let mut intent = intent(&[], vec![OwnTextId::Stored(text.to_owned())]);
+        intent.after.sighted_at = Some(Timestamp(at));
+        journal.intend(source, &intent).unwrap();
+        journal.apply(source, &intent, Sequence(1), None).unwrap();
+    };
+    let used = |journal: &Journal, source: SourceRow| {
+        let mut used: Vec<String> = journal.used_texts(source.link).unwrap().into_iter().collect();
+        used.sort();
+        used
+    };
+    use_up(&mut journal, sources[0], "s/1", 0);
+    use_up(&mut journal, sources[0], "s/2", 23 * hour);
+    use_up(&mut journal, sources[0], "s/2", 23 * hour);
+    assert_eq!(used(&journal, sources[0]), ["s/1", "s/2"]);
+    assert!(used(&journal, sources[1]).is_empty());
+    use_up(&mut journal, sources[1], "s/1", 25 * hour);
+    assert_eq!(used(&journal, sources[0]), ["s/2"]);
+    journal.forget_link(sources[0].link).unwrap();
+    assert!(used(&journal, sources[0]).is_empty());
+    assert_eq!(used(&journal, sources[1]), ["s/1"]);
+}
+
+#[test]
+fn an_intent_of_an_older_version_names_told_texts_by_number() {
+    let old: Vec<OwnTextId> = serde_json::from_str("[7]").unwrap();
+    assert_eq!(old, [OwnTextId::Told(7)]);
+    let both = vec![OwnTextId::Told(7), OwnTextId::Stored("7/8".to_owned())];
+    let json = serde_json::to_string(&both).unwrap();
+    assert_eq!(json, r#"[7,"7/8"]"#);
+    assert_eq!(serde_json::from_str::<Vec<OwnTextId>>(&json).unwrap(), both);
 }
 
 #[test]

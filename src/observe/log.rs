@@ -1,6 +1,7 @@
 //! Facts as log lines: each repeated state once, not once a cycle.
 
-use super::{Fact, Observer};
+use super::{Fact, Lack, Observer};
+use crate::ids::SessionKey;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use tracing::{debug, error, info, warn};
@@ -56,6 +57,26 @@ impl LogObserver {
             return Meeting::Known;
         }
         if unknown.len() > NAMED { Meeting::TooMany } else { Meeting::First }
+    }
+
+    fn observe_lack(&self, session: &SessionKey, lack: Lack<'_>) {
+        match lack {
+            Lack::Entry(why) => {
+                if self.is_new(format!("entry {session}"), why.as_str()) {
+                    error!(%session, cause = why.as_str(), reason = %why, "OpenClaw's session store gives no answer; the session's rows wait.");
+                }
+            }
+            Lack::Texts(why) => {
+                if self.is_new(format!("texts {session}"), why.as_str()) {
+                    warn!(%session, cause = why.as_str(), reason = %why, "What OpenClaw sent to the session cannot be read; rows are judged by what they say of themselves.");
+                }
+            }
+            Lack::SomeTexts(count) => {
+                if self.is_new(format!("some texts {session}"), &count.to_string()) {
+                    warn!(%session, count, "Entries of OpenClaw's transcript could not be read; their echoes may count as a person's.");
+                }
+            }
+        }
     }
 }
 
@@ -137,6 +158,7 @@ impl Observer for LogObserver {
                     warn!(folder = %folder.display(), reason, "A folder cannot be watched, and perhaps others; they wait for the next cycle.");
                 }
             }
+            Fact::SessionStore { session, lack } => self.observe_lack(session, lack),
             Fact::Drift { field, name, version } => match self.meet(field, name) {
                 Meeting::First => {
                     warn!(field, name, version, "A row holds a name that no rule knows.");

@@ -7,6 +7,7 @@
 mod log;
 
 use crate::ids::{Sequence, SessionKey};
+use crate::openclaw::sessions::Unavailable;
 pub use log::LogObserver;
 use std::path::Path;
 
@@ -127,6 +128,13 @@ pub enum Fact<'a> {
         /// Whether it is looked at every two seconds; else it waits for the next cycle.
         polled: bool,
     },
+    /// OpenClaw's session store does not tell all of a session.
+    SessionStore {
+        /// The session.
+        session: &'a SessionKey,
+        /// What it does not tell.
+        lack: Lack<'a>,
+    },
     /// A row holds a name that no rule knows.
     Drift {
         /// Which kind of name.
@@ -136,6 +144,17 @@ pub enum Fact<'a> {
         /// The version of the program that wrote it.
         version: Option<&'a str>,
     },
+}
+
+/// What OpenClaw's session store does not tell of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack<'a> {
+    /// Whether the session is there; its rows wait.
+    Entry(&'a Unavailable),
+    /// The texts that were sent to it; only what rows say of themselves counts.
+    Texts(&'a Unavailable),
+    /// Some of these texts: so many entries of its transcript could not be read.
+    SomeTexts(usize),
 }
 
 /// Who listens.

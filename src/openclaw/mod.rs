@@ -1,8 +1,11 @@
 //! The gateway seen from outside.
 //!
-//! Answers: where an OpenClaw keeps its things. Always holds: nothing of it is written here.
-//! Deliberately elsewhere: its state database, whose tables are the signal log (`record`).
+//! Answers: where an OpenClaw keeps its things, and what it knows of a session. Always holds: its
+//! files are read through SQLite alone and never written; what a version that we do not know may
+//! mean otherwise is not read at all. Deliberately elsewhere: its state database, whose tables are
+//! the signal log (`record`); what follows from an answer (`cycle`).
 
 pub mod folder;
+pub mod sessions;
 
 pub use folder::OpenclawFolder;

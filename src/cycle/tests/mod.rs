@@ -1,5 +1,6 @@
 //! Whole cycles without files, clock or gateway: a life of a transcript, told as steps.
 
+mod beside;
 mod laws;
 mod long;
 
@@ -15,6 +16,8 @@ use crate::journal::Journal;
 use crate::killpoint::{KillPoint, armed};
 use crate::link::{Link, adopt};
 use crate::observe::{Fact, Observer};
+use crate::openclaw::sessions::Sessions;
+use crate::openclaw::sessions::testing::MadeUp;
 use crate::record::{EventFilter, LinkFilter, SignalLog};
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -45,6 +48,7 @@ struct World {
     key: HashKey,
     clock: TestClock,
     rules: Rules,
+    sessions: Option<MadeUp>,
     rows: u32,
 }
 
@@ -70,6 +74,7 @@ impl World {
             key,
             clock: TestClock(Cell::new(START)),
             rules,
+            sessions: None,
             rows: 0,
         }
     }
@@ -167,6 +172,7 @@ impl World {
             observer: &Nobody,
             key: &self.key,
             rules: &self.rules,
+            sessions: self.sessions.as_ref().map(|sessions| sessions as &dyn Sessions),
             is_awaited: &|| false,
         }
     }

@@ -1,0 +1,64 @@
+//! The session of a link beside a gateway: whether there is one, and what OpenClaw sent to it.
+
+use super::Cycle;
+use super::report::{LinkReport, Outcome};
+use crate::echo::{Echoes, GATEWAY_TEXTS, OwnTextId, OwnTexts as _};
+use crate::error::Result;
+use crate::journal::LinkRow;
+use crate::link::{Link, LinkId};
+use crate::observe::{Fact, Lack};
+
+impl Cycle<'_> {
+    /// Whether a link's session can be recorded for. Where it cannot, its rows wait: the position
+    /// stays, and a later pass counts them.
+    pub(super) fn has_session(&self, link: &Link, report: &mut LinkReport) -> bool {
+        let Some(sessions) = self.sessions else { return true };
+        let outcome = match sessions.entry(&link.id) {
+            Ok(Some(entry)) if !entry.initializing => return true,
+            Ok(Some(_)) => Outcome::Initializing,
+            Ok(None) => Outcome::NoSession,
+            Err(unavailable) => {
+                let session = &link.id.session_key;
+                self.observer
+                    .observe(&Fact::SessionStore { session, lack: Lack::Entry(&unavailable) });
+                report.error = Some(unavailable.to_string());
+                Outcome::SessionUnknown
+            }
+        };
+        report.outcome = outcome;
+        false
+    }
+
+    /// What rows of a link are compared with: the texts that programs told us of, and those in
+    /// OpenClaw's transcript.
+    pub(super) fn echoes(&self, id: &LinkId, link: LinkRow) -> Result<Echoes> {
+        let (mode, limit) = (self.rules.echo, self.rules.own_texts);
+        let told = self.journal.recent(id, limit)?.texts;
+        let Some(sessions) = self.sessions else {
+            return Ok(Echoes::alone(mode, told));
+        };
+        let session = &id.session_key;
+        let mut stored = match sessions.recent(id, limit.max(GATEWAY_TEXTS)) {
+            Ok(recent) => {
+                if recent.skipped > 0 {
+                    self.observer.observe(&Fact::SessionStore {
+                        session,
+                        lack: Lack::SomeTexts(recent.skipped),
+                    });
+                }
+                recent.texts
+            }
+            // What a row says of itself still counts, and what programs told us.
+            Err(unavailable) => {
+                self.observer
+                    .observe(&Fact::SessionStore { session, lack: Lack::Texts(&unavailable) });
+                Vec::new()
+            }
+        };
+        let used = self.journal.used_texts(link)?;
+        for text in &mut stored {
+            text.used = matches!(&text.id, OwnTextId::Stored(id) if used.contains(id));
+        }
+        Ok(Echoes::beside(mode, told, stored, limit))
+    }
+}
