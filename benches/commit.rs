@@ -36,6 +36,7 @@ fn engine(home: &Home) -> (Engine, LinkId) {
         own_texts: 10,
         classify: Settings { commands: CountCommands::Turns, answers: false },
         unwatched: true,
+        holds_all: false,
         explain: false,
     };
     let mut disk = RealDisk::new(claude_dirs.clone(), Arc::new(Patience::default()));

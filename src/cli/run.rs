@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::classify::Settings as ClassifySettings;
-use crate::config::{Adopt, CatchUp, Environment, Loaded, Overrides, Settings, load};
+use crate::config::{ActiveRun, Adopt, CatchUp, Environment, Loaded, Overrides, Settings, load};
 use crate::cycle::Rules;
 use crate::daemon::{self, Setup};
 use crate::engine::Plan;
@@ -83,6 +83,7 @@ fn rules(settings: &Settings, mode: Mode) -> Rules {
         own_texts: settings.own_texts,
         classify: classify_settings(settings),
         unwatched: settings.record_unwatched,
+        holds_all: settings.active_run == ActiveRun::Hold,
         explain: false,
     }
 }

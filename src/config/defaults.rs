@@ -3,7 +3,7 @@
 //! Always holds: `config/upstreamd.toml` says the same (tested). Defaults that carry on what the
 //! gateway's monitor does say so.
 
-use super::{Adopt, CatchUp, Settings, StoreChoice, Watch};
+use super::{ActiveRun, Adopt, CatchUp, Settings, StoreChoice, Watch};
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use std::path::PathBuf;
@@ -42,6 +42,9 @@ const MISSES: u32 = 3;
 /// Comparing texts alone takes the second "continue" of a person for an echo.
 const ECHO: EchoMode = EchoMode::Provenance;
 
+/// A row that says who wrote it need not wait for the end of a turn that may take an hour.
+const ACTIVE_RUN: ActiveRun = ActiveRun::Evidence;
+
 /// The gateway's number.
 const OWN_TEXTS: usize = 10;
 
@@ -78,6 +81,7 @@ pub(super) const fn settings(claude_dirs: Vec<PathBuf>) -> Settings {
         catch_up: CATCH_UP,
         misses: MISSES,
         echo: ECHO,
+        active_run: ACTIVE_RUN,
         own_texts: OWN_TEXTS,
         count_commands: COUNT_COMMANDS,
         count_answers: COUNT_ANSWERS,

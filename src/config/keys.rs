@@ -4,7 +4,7 @@
 //! read this table, so that they cannot differ.
 
 use super::value::{self, Raw, Shown};
-use super::{Adopt, CatchUp, Choice, Environment, Settings, StoreChoice, Watch, units};
+use super::{ActiveRun, Adopt, CatchUp, Choice, Environment, Settings, StoreChoice, Watch, units};
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use std::ops::RangeInclusive;
@@ -161,6 +161,14 @@ pub static KEYS: &[Key] = &[
             words: EchoMode::words,
             set: |s, word| EchoMode::from_word(word).map(|v| s.echo = v),
             get: |s| s.echo.word(),
+        },
+    },
+    Key {
+        name: "active_run",
+        kind: Kind::Choice {
+            words: ActiveRun::words,
+            set: |s, word| ActiveRun::from_word(word).map(|v| s.active_run = v),
+            get: |s| s.active_run.word(),
         },
     },
     Key {

@@ -53,6 +53,15 @@ pub enum CatchUp {
     NextCycle,
 }
 
+/// Which rows wait while OpenClaw runs a turn in their session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ActiveRun {
+    /// Those that do not say who wrote them.
+    Evidence,
+    /// All.
+    Hold,
+}
+
 /// A setting that is one of a few words.
 pub(crate) trait Choice: Sized + Copy + PartialEq + 'static {
     /// What it can be, each with its word, in the order of the documentation.
@@ -103,6 +112,10 @@ impl Choice for StoreChoice {
         &[("auto", Self::Auto), ("embedded", Self::Embedded), ("gateway", Self::Gateway)];
 }
 
+impl Choice for ActiveRun {
+    const ALL: &[(&str, Self)] = &[("evidence", Self::Evidence), ("hold", Self::Hold)];
+}
+
 impl Choice for CatchUp {
     const ALL: &[(&str, Self)] = &[("at_once", Self::AtOnce), ("next_cycle", Self::NextCycle)];
 }
@@ -143,6 +156,8 @@ pub struct Settings {
     pub misses: u32,
     /// What makes a row the echo of an own text.
     pub echo: EchoMode,
+    /// Which rows wait while OpenClaw runs a turn in their session.
+    pub active_run: ActiveRun,
     /// How many of the newest own texts a row is compared with.
     pub own_texts: usize,
     /// Which commands count as turns.

@@ -38,6 +38,7 @@ use std::path::Path;
 
 /// How a cycle is done.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "they are settings, each by itself")]
 pub struct Rules {
     /// Bytes that a pass reads of a source.
     pub scan_window: u64,
@@ -55,6 +56,9 @@ pub struct Rules {
     pub classify: ClassifySettings,
     /// Whether links that nobody watches are read.
     pub unwatched: bool,
+    /// Whether, while OpenClaw runs a turn in a session, all of its rows that count wait, and not
+    /// only those that do not say who wrote them.
+    pub holds_all: bool,
     /// Whether reports hold each row's verdict.
     pub explain: bool,
 }

@@ -27,6 +27,21 @@ enum Scan {
     Whole { rest: Rest, after: SourceCursor, intent: Option<Intent> },
     /// The file changed meanwhile.
     Changed,
+    /// The row that begins here waits until OpenClaw's turn is over.
+    Held(u64),
+}
+
+/// Why the reading of a window ended before its end.
+enum Stop {
+    Failed(Failure),
+    /// The line that begins here waits.
+    Held(u64),
+}
+
+impl<E: Into<Failure>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 impl Cycle<'_> {
@@ -81,22 +96,36 @@ impl Cycle<'_> {
             cursor.row = None;
         }
         let again = self.again.take(source, &cursor.generation);
-        let (rest, after, intent) =
-            match self.scan(link, path, file, stat, source, &cursor, again, report)? {
-                Scan::Whole { rest, after, intent } => (rest, after, intent),
-                Scan::Part(again) => {
-                    self.again.keep(source, again);
-                    return Ok(Progress::Behind);
+        let before = self.sessions.map(|_| report.clone());
+        let mut scan = self.scan(link, path, file, stat, source, &cursor, again, report)?;
+        if let Scan::Held(from) = scan {
+            if let Some(before) = before {
+                *report = before;
+            }
+            report.outcome = Outcome::Held;
+            if cursor.reading_again.is_some() {
+                // What is recorded as one waits as one.
+                return Ok(Progress::Done);
+            }
+            // As if the file ended before that row.
+            let stat = FileStat { size: from, ..*stat };
+            scan = self.scan(link, path, file, &stat, source, &cursor, None, report)?;
+        }
+        let (rest, after, intent) = match scan {
+            Scan::Whole { rest, after, intent } => (rest, after, intent),
+            Scan::Part(again) => {
+                self.again.keep(source, again);
+                return Ok(Progress::Behind);
+            }
+            Scan::Changed | Scan::Held(_) => {
+                report.outcome = Outcome::Changing;
+                if cursor.row.take().is_some() {
+                    // Some of it may have been changed: it is begun anew.
+                    self.journal.save_cursor(source, &cursor)?;
                 }
-                Scan::Changed => {
-                    report.outcome = Outcome::Changing;
-                    if cursor.row.take().is_some() {
-                        // Some of it may have been changed: it is begun anew.
-                        self.journal.save_cursor(source, &cursor)?;
-                    }
-                    return Ok(Progress::Done);
-                }
-            };
+                return Ok(Progress::Done);
+            }
+        };
         let behind = rest == Rest::More;
         let (settled, position) = (after.settled, after.position);
         if let Some(intent) = intent {
@@ -136,7 +165,12 @@ impl Cycle<'_> {
         };
         sift.go_on();
         let echoes = || self.echoes(&link.id, source.link);
-        let known = Known { journal: self.journal, echoes: &echoes };
+        let known = Known {
+            journal: self.journal,
+            echoes: &echoes,
+            is_running: &|| self.is_running(&link.id),
+            holds_all: self.rules.holds_all,
+        };
         let reader = Reader::new(self.key, self.rules.classify, at.reader.clone())
             .explaining(self.rules.explain);
         let part = at.row.as_ref().map(|row| row.line.clone());
@@ -145,14 +179,19 @@ impl Cycle<'_> {
         let rest = loop {
             let rest = lines.pass(stat.size, |line| {
                 self.tell(path, &line.report);
-                let explain = self.rules.explain;
-                Ok::<_, Failure>(sift.take(&known, line.extent, line.report, report, explain)?)
+                let (extent, explain) = (line.extent, self.rules.explain);
+                let goes_on = sift.take(&known, extent, line.report, report, explain)?;
+                if goes_on { Ok(()) } else { Err(Stop::Held(extent.start)) }
             });
             let rest = match rest {
-                Err(Failure::File(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                Ok(rest) => rest,
+                Err(Stop::Held(from)) => return Ok(Scan::Held(from)),
+                Err(Stop::Failed(Failure::File(error)))
+                    if error.kind() == io::ErrorKind::InvalidData =>
+                {
                     return Ok(Scan::Changed);
                 }
-                rest => rest?,
+                Err(Stop::Failed(failure)) => return Err(failure),
             };
             let is_part = at.reading_again.is_some_and(|until| lines.position() < until);
             // A window a cycle would never end what no cycle may leave half done.

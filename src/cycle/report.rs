@@ -16,7 +16,7 @@ pub struct CycleReport {
 }
 
 /// What was found and done for one link.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LinkReport {
     /// The link as it was when the cycle began.
     pub link: Link,
@@ -59,6 +59,8 @@ pub enum Outcome {
     Rewritten,
     /// It changed while it was read; the next pass looks again.
     Changing,
+    /// OpenClaw runs a turn in its session, and a row that may be its own waits for the end.
+    Held,
     /// It is missing, not for good yet.
     Missing,
     /// It is elsewhere now, and followed there.
@@ -92,6 +94,7 @@ impl Outcome {
             Self::Read => "read",
             Self::Rewritten => "rewritten",
             Self::Changing => "changing",
+            Self::Held => "held",
             Self::Missing => "missing",
             Self::Moved => "moved",
             Self::StoreGone => "store_gone",

@@ -29,6 +29,18 @@ impl Cycle<'_> {
         false
     }
 
+    /// Whether OpenClaw runs a turn in a link's session: it is marked so, and the gateway that marked
+    /// it lives. Where the mark cannot be read, its rows wait.
+    pub(super) fn is_running(&self, id: &LinkId) -> Result<bool> {
+        let Some(sessions) = self.sessions else { return Ok(false) };
+        let is_marked = match sessions.entry(id) {
+            Ok(entry) => entry.is_some_and(|entry| entry.run.is_some()),
+            Err(_) => true,
+        };
+        let now = self.clock.now();
+        Ok(is_marked && self.log.owner()?.is_some_and(|owner| owner.is_live(now)))
+    }
+
     /// What rows of a link are compared with: the texts that programs told us of, and those in
     /// OpenClaw's transcript.
     pub(super) fn echoes(&self, id: &LinkId, link: LinkRow) -> Result<Echoes> {

@@ -17,6 +17,8 @@ pub(super) struct Sift {
     echoes: Option<Echoes>,
     /// Own texts that rows of earlier passes used up.
     used: Vec<OwnTextId>,
+    /// Whether OpenClaw runs a turn, once a row made us ask.
+    is_running: Option<bool>,
     /// The file's own time, for rows without one.
     file_time: Timestamp,
     history: Option<History>,
@@ -45,6 +47,22 @@ pub(super) struct Known<'a> {
     /// its transcript earlier than in the upstream, so texts that are read after the rows hold
     /// those of all of them.
     pub(super) echoes: &'a dyn Fn() -> Result<Echoes>,
+    /// Asks whether OpenClaw runs a turn in the session: then a row that does not say who wrote it
+    /// may be OpenClaw's, and its text not in the transcript yet. Asked after the rows are read, as
+    /// the own texts are, and before these.
+    pub(super) is_running: &'a dyn Fn() -> Result<bool>,
+    /// Whether while it runs even a person's own mark is not believed (`active_run = "hold"`).
+    pub(super) holds_all: bool,
+}
+
+/// What becomes of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Yes,
+    /// It is a copy or history.
+    No,
+    /// It waits until OpenClaw's turn is over.
+    Held,
 }
 
 /// A row that counts by our rule or by the gateway's.
@@ -64,6 +82,7 @@ impl Sift {
             link,
             echoes: None,
             used: Vec::new(),
+            is_running: None,
             file_time,
             history,
             rows: Vec::new(),
@@ -73,12 +92,14 @@ impl Sift {
         }
     }
 
-    /// Rows that were written later follow: own texts may be new.
+    /// Rows that were written later follow: own texts may be new, and another turn under way.
     pub(super) fn go_on(&mut self) {
+        self.is_running = None;
         self.used.extend(self.echoes.take().into_iter().flat_map(Echoes::into_used));
     }
 
-    /// Takes the rows of one line, notes them in the report, and keeps the countable ones.
+    /// Takes the rows of one line, notes them in the report, and keeps the countable ones. False
+    /// where the line waits: this value is of no use then, nor is what stands in the report.
     pub(super) fn take(
         &mut self,
         known: &Known<'_>,
@@ -86,16 +107,20 @@ impl Sift {
         judged: LineReport,
         report: &mut LinkReport,
         explain: bool,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         for mut row in judged.rows {
             self.last_at = row.at.or(self.last_at);
             if row.uuid.is_some() {
                 self.last_uuid.clone_from(&row.uuid);
             }
             for proven in &row.proves {
-                self.keep_proven(known, proven, line, report)?;
+                if self.keep_proven(known, proven, line, report)? == Kept::Held {
+                    return Ok(false);
+                }
             }
-            self.keep_row(known, &mut row, line, report)?;
+            if self.keep_row(known, &mut row, line, report)? == Kept::Held {
+                return Ok(false);
+            }
             *report.rows.entry(row.verdict.class).or_default() += 1;
             report.drift.note(&row.drift);
             if explain {
@@ -105,7 +130,7 @@ impl Sift {
         if judged.skipped.is_some() {
             report.skipped += 1;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn keep_proven(
@@ -114,7 +139,7 @@ impl Sift {
         proven: &ProvenRow,
         line: Extent,
         report: &mut LinkReport,
-    ) -> Result<()> {
+    ) -> Result<Kept> {
         let candidate = Candidate {
             identity: &proven.identity,
             aliases: &[],
@@ -124,7 +149,7 @@ impl Sift {
             evidence: proven.verdict.evidence,
             gateway: None,
         };
-        self.keep(known, &candidate, line, report).map(drop)
+        self.keep(known, &candidate, line, report)
     }
 
     fn keep_row(
@@ -133,12 +158,12 @@ impl Sift {
         row: &mut JudgedRow,
         line: Extent,
         report: &mut LinkReport,
-    ) -> Result<()> {
+    ) -> Result<Kept> {
         let Some(identity) = &row.identity else {
-            return Ok(());
+            return Ok(Kept::No);
         };
         if !row.verdict.human && row.compat.is_none() {
-            return Ok(());
+            return Ok(Kept::No);
         }
         let candidate = Candidate {
             identity,
@@ -149,22 +174,23 @@ impl Sift {
             evidence: row.verdict.evidence,
             gateway: row.compat.as_ref().map(|compat| &compat.text),
         };
-        if !self.keep(known, &candidate, line, report)? && row.verdict.human {
+        let kept = self.keep(known, &candidate, line, report)?;
+        if kept == Kept::No && row.verdict.human {
             row.verdict = row.verdict.known();
         }
-        Ok(())
+        Ok(kept)
     }
 
-    /// Keeps a candidate unless it is a copy or history; says whether it was kept.
+    /// Keeps a candidate unless it is a copy or history, or must wait.
     fn keep(
         &mut self,
         known: &Known<'_>,
         row: &Candidate<'_>,
         line: Extent,
         report: &mut LinkReport,
-    ) -> Result<bool> {
+    ) -> Result<Kept> {
         if self.knows(known.journal, row.identity)? {
-            return Ok(false);
+            return Ok(Kept::No);
         }
         // The gateway counts a copy under another uuid.
         let mut is_copy = false;
@@ -181,6 +207,10 @@ impl Sift {
         let is_history = is_old
             || (may_be_of_others && known.journal.knows_elsewhere(self.link, row.identity)?);
         let is_ours = row.human && !is_copy && !is_history;
+        let may_be_sent = known.holds_all || row.evidence != Evidence::FirstHand;
+        if is_ours && may_be_sent && self.is_running(known)? {
+            return Ok(Kept::Held);
+        }
         let echoes = self.echoes(known)?;
         let echo = is_ours && echoes.excuses(row.evidence, row.text, at);
         let gateway = row.gateway.is_some_and(|text| !echoes.excuses_to_gateway(text));
@@ -197,7 +227,13 @@ impl Sift {
             ours: is_ours && !echo,
             gateway,
         });
-        Ok(!is_history && !is_copy)
+        Ok(if is_history || is_copy { Kept::No } else { Kept::Yes })
+    }
+
+    fn is_running(&mut self, known: &Known<'_>) -> Result<bool> {
+        let is_running = self.is_running.map_or_else(known.is_running, Ok)?;
+        self.is_running = Some(is_running);
+        Ok(is_running)
     }
 
     fn knows(&self, journal: &Journal, identity: &Identity) -> Result<bool> {

@@ -12,7 +12,7 @@ use super::worker::Shared;
 use super::{Done, Setup};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::Adopt;
-use crate::cycle::AdoptFrom;
+use crate::cycle::{AdoptFrom, Outcome};
 use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, Sequence, Timestamp};
@@ -35,6 +35,9 @@ const SAID_FOR: Duration = Duration::from_secs(60);
 /// How soon the links are read again of which somebody else wrote: a busy gateway writes all the
 /// time, and mostly something else.
 const READ_EVERY: Duration = Duration::from_millis(250);
+
+/// How soon a source is looked at again of which a row waits for the end of OpenClaw's turn.
+const HELD_FOR: Duration = Duration::from_millis(500);
 
 /// Listings of the folders in a row, while each shows new ones; the next event goes on.
 const MOST_LISTINGS: usize = 8;
@@ -64,6 +67,10 @@ pub(super) struct Follower {
     read_at: Option<Instant>,
     /// When they are to be read again, since the log changed too soon after that.
     due: Option<Instant>,
+    /// The links of which a row waits for the end of OpenClaw's turn, and when they are next looked
+    /// at.
+    held: HashSet<Arc<LinkId>>,
+    held_until: Option<Instant>,
     /// The last event's number then: a smaller one later is a restored log.
     last: Sequence,
 }
@@ -102,6 +109,8 @@ impl Follower {
             version: None,
             read_at: None,
             due: None,
+            held: HashSet::new(),
+            held_until: None,
             last: Sequence::default(),
         };
         follower.engine.note_parked()?;
@@ -302,6 +311,10 @@ impl Follower {
             cycle.troubled += usize::from(is_of_cycle && report.error.is_some());
         }
         self.table.note(&report);
+        if report.outcome == Outcome::Held {
+            self.held.insert(Arc::clone(&id));
+            self.held_until.get_or_insert(Instant::now() + HELD_FOR);
+        }
         if report.behind && self.engine.catches_up_at_once() {
             self.behind.insert(Arc::clone(&id));
             self.enqueue(id);
@@ -372,13 +385,24 @@ impl Follower {
         }
     }
 
-    /// When the links are to be read again.
-    pub(super) const fn due(&self) -> Option<Instant> {
-        self.due
+    /// When something is to be done that no event tells.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due.into_iter().chain(self.held_until).min()
     }
 
-    /// Reads the links again if it is time.
-    pub(super) fn read_links_if_due(&mut self) -> Result<()> {
+    /// Does what is due.
+    pub(super) fn on_time(&mut self) -> Result<()> {
+        let now = Instant::now();
+        if self.held_until.take_if(|until| *until <= now).is_some() {
+            for id in std::mem::take(&mut self.held) {
+                self.enqueue(id);
+            }
+        }
+        if self.due.is_some() { self.read_links_if_due() } else { Ok(()) }
+    }
+
+    /// Reads the links again, unless they were read just now.
+    fn read_links_if_due(&mut self) -> Result<()> {
         if self.due.is_some_and(|due| Instant::now() < due) {
             return Ok(());
         }
@@ -441,6 +465,8 @@ impl Follower {
         self.queue.clear();
         self.queued.clear();
         self.behind.clear();
+        self.held.clear();
+        self.held_until = None;
         self.cycle = None;
         self.version = None;
         if let Some(newcomers) = &mut self.newcomers {

@@ -185,8 +185,8 @@ struct Thread {
 enum Next {
     Job(Job),
     Wake(Change),
-    /// The links are to be read again.
-    Links,
+    /// Something is due.
+    Due,
     Step,
     Failed(Error),
     End,
@@ -204,7 +204,7 @@ impl Thread {
                 Next::Job(job) => self.job(job),
                 Next::Wake(change) => self.follower.wake(change).map(|()| None),
                 Next::Failed(error) => Err(error),
-                Next::Links => self.follower.read_links_if_due().map(|()| None),
+                Next::Due => self.follower.on_time().map(|()| None),
                 Next::Step => self.follower.step().map(|done| done.map(Outcome::Cycle)),
             };
             self.shared.polls.store(self.follower.polls(), Ordering::Relaxed);
@@ -232,7 +232,7 @@ impl Thread {
             return Next::Wake(change);
         }
         if self.follower.due().is_some_and(|due| due <= Instant::now()) {
-            return Next::Links;
+            return Next::Due;
         }
         if !self.follower.is_idle() {
             return Next::Step;
@@ -248,7 +248,7 @@ impl Thread {
                 biased;
                 job = jobs.recv() => job.map_or(Next::End, Next::Job),
                 change = wakes.next() => change.map_or(Next::End, Next::Wake),
-                () = until(due) => Next::Links,
+                () = until(due) => Next::Due,
             }
         });
         self.shared.works.store(true, Ordering::Relaxed);

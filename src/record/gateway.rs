@@ -169,11 +169,8 @@ fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 impl SignalLog {
-    /// Who says that it is the gateway of this database, live or not; `None` in an embedded log.
+    /// Who says that it is the gateway of this database, live or not; nobody does in an embedded log.
     pub fn owner(&self) -> Result<Option<Owner>> {
-        if !self.is_gateways() {
-            return Ok(None);
-        }
         self.read("cannot read who owns the database", |connection| owner(connection))
     }
 

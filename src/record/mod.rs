@@ -213,6 +213,12 @@ impl SignalLog {
         })
     }
 
+    /// Does to the tables what somebody else might.
+    #[cfg(test)]
+    pub(crate) fn execute(&self, sql: &str) {
+        self.connection.execute_batch(sql).unwrap();
+    }
+
     /// Refuses what a gateway does by itself.
     fn require_ours(&self, what: &str) -> Result<()> {
         if self.is_gateways() {

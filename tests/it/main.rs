@@ -11,6 +11,7 @@ mod classify;
 mod daemon;
 mod demo;
 mod follow;
+mod gateway;
 mod kill;
 mod live;
 mod process;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::echo::{OwnText, OwnTextId, Recent};
-use crate::openclaw::sessions::Unavailable;
+use crate::openclaw::sessions::{Run, Unavailable};
 
 impl World {
     /// A world beside a gateway, its link read once.
@@ -32,6 +32,22 @@ impl World {
 
     fn gateway(&mut self) -> &mut MadeUp {
         self.sessions.as_mut().unwrap()
+    }
+
+    /// OpenClaw begins a turn in the session, or ends it.
+    fn run(&mut self, runs: bool) {
+        let entry = self.gateway().entry.as_mut().unwrap().as_mut().unwrap();
+        entry.run = runs.then_some(Run { id: None });
+    }
+
+    /// A gateway says that it lives until then.
+    fn live(&mut self, until: i64) {
+        self.log.execute(&format!(
+            "CREATE TABLE IF NOT EXISTS state_leases (scope TEXT, payload_json TEXT,
+                 created_at INTEGER, expires_at INTEGER);
+             DELETE FROM state_leases;
+             INSERT INTO state_leases VALUES ('gateway-owner', '{{}}', 0, {until})"
+        ));
     }
 }
 
@@ -161,4 +177,69 @@ fn a_session_that_sent_nothing_excuses_nothing() {
     world.write(&["go on"]);
     world.cycle();
     assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn while_openclaw_runs_a_turn_rows_wait_that_do_not_say_who_wrote_them() {
+    let mut world = World::beside();
+    world.live(i64::MAX);
+    world.run(true);
+    let rows = world.typed() + &world.machine() + &world.typed();
+    world.disk.append(PATH, rows.as_bytes());
+    assert_eq!((world.outcome(), world.turns()), (Outcome::Read, 2));
+    let before = world.typed();
+    world.disk.append(PATH, before.as_bytes());
+    let marker = world.disk.read(PATH).len() as u64;
+    world.write(&["go on"]);
+    let behind = world.typed();
+    world.disk.append(PATH, behind.as_bytes());
+    // What stands before the row is recorded, and the marker stops in front of it.
+    for _ in 0..3 {
+        assert_eq!((world.outcome(), world.turns()), (Outcome::Held, 3));
+        assert_eq!(world.link().unwrap().marker(), Some(marker));
+    }
+    // Its text gets into the transcript only now.
+    world.send("go on");
+    world.run(false);
+    assert_eq!((world.cycle().links[0].echoes, world.turns()), (1, 4));
+}
+
+#[test]
+fn a_mark_of_a_turn_holds_nothing_when_no_gateway_lives() {
+    let mut world = World::beside();
+    world.run(true);
+    world.write(&["go on"]);
+    assert_eq!((world.outcome(), world.turns()), (Outcome::Read, 1));
+    world.live(0);
+    world.write(&["go on"]);
+    assert_eq!((world.outcome(), world.turns()), (Outcome::Read, 2));
+}
+
+#[test]
+fn all_rows_that_count_wait_where_that_is_wanted() {
+    let mut world = World::beside();
+    world.rules.holds_all = true;
+    world.live(i64::MAX);
+    world.run(true);
+    let rows = world.machine() + &world.typed();
+    world.disk.append(PATH, rows.as_bytes());
+    assert_eq!((world.outcome(), world.turns()), (Outcome::Held, 0));
+    world.run(false);
+    assert_eq!((world.outcome(), world.turns()), (Outcome::Read, 1));
+}
+
+#[test]
+fn a_file_that_is_read_again_waits_as_a_whole() {
+    let mut world = World::beside();
+    world.live(i64::MAX);
+    world.run(true);
+    world.cycle();
+    let content = world.disk.read(PATH);
+    let rows = world.typed() + &world.unmarked("go on");
+    world.disk.replace(PATH, &[b"\n".to_vec(), content, rows.into_bytes()].concat());
+    assert_eq!((world.outcome(), world.turns()), (Outcome::Held, 0));
+    world.run(false);
+    assert_eq!(world.turns(), 0);
+    world.cycle();
+    assert_eq!(world.turns(), 2);
 }

@@ -64,6 +64,7 @@ impl World {
             own_texts: 10,
             classify: Settings::default(),
             unwatched: true,
+            holds_all: false,
             explain: false,
         };
         Self {
