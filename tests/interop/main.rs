@@ -13,6 +13,8 @@
 )]
 
 mod compat;
+mod gateway;
+mod monitors;
 mod packages;
 mod rows;
 mod times;
@@ -24,8 +26,13 @@ use std::time::Instant;
 /// A test; what it gives is printed beside its name.
 type Test = (&'static str, fn(&Packages) -> String);
 
-const TESTS: [Test; 1] =
-    [("the_gateway_judges_generated_rows_as_the_compat_rule_does", compat::generated_rows)];
+const TESTS: [Test; 5] = [
+    ("the_gateway_judges_generated_rows_as_the_compat_rule_does", compat::generated_rows),
+    ("our_events_are_what_the_gateways_monitor_writes", monitors::same_events),
+    ("beside_the_gateways_monitor_each_turn_is_counted_once", monitors::side_by_side),
+    ("turns_are_recorded_while_the_gateway_is_away", monitors::gateway_away),
+    ("a_schema_that_is_not_known_is_never_written_to", monitors::unknown_schema),
+];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> =
