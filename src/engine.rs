@@ -198,6 +198,12 @@ impl Engine {
         Cycle { is_awaited, ..self.means() }.look(id)
     }
 
+    /// Whether OpenClaw goes on with a link in a fork that is not followed yet.
+    pub fn has_new_fork(&mut self, id: &LinkId) -> Result<bool> {
+        let Some(link) = self.log.link(id)? else { return Ok(false) };
+        self.means().has_new_fork(&link)
+    }
+
     /// Adopts a session; `None` where its link is gone again already.
     pub fn adopt(
         &mut self,

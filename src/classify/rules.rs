@@ -43,8 +43,9 @@ impl Context<'_> {
     /// Whether it went through the queue as a program's prompt does: in and out at once, or (2.1.17
     /// to 2.1.30) out without ever having been put in.
     fn came_at_once(&self) -> bool {
+        let marks = self.version.is_some_and(|version| version < MARKS_THINKING.1);
         let is_lone = self.dequeue == Dequeue::OfNothing && !self.delivery.was_queued;
-        self.delivery.is_at_once || is_lone
+        self.delivery.is_at_once || marks && is_lone
     }
 }
 
@@ -85,9 +86,9 @@ const USER_FIELDS: [Rule; 25] = [
     ("no-words", no_words),
     ("suggestion-accepted", suggestion_accepted),
     ("origin-human", origin_human),
+    ("turn-origin-sdk", turn_origin_sdk),
     ("prompt-source-typed", prompt_source_typed),
     ("prompt-source-system", prompt_source_system),
-    ("turn-origin-sdk", turn_origin_sdk),
     ("row-source", row_source),
     ("turn-origin-human", turn_origin_human),
     ("sdk-entrypoint", sdk_entrypoint),
@@ -535,8 +536,10 @@ fn replayed_at_once(row: &Row<'_>, context: &Context<'_>) -> Found {
     let Content::Blocks(blocks) = &row.message.content else {
         return None;
     };
-    // What is typed with an image has its mark beside it.
-    let is_part = context.is_same_moment || blocks.has_image && blocks.texts.is_empty();
+    // From then on what is typed carries a mark, an image alone too.
+    let marks = context.version.is_some_and(|version| version >= MARKS_THINKING.0);
+    let is_bare_image = blocks.has_image && blocks.texts.is_empty();
+    let is_part = context.is_same_moment || marks && is_bare_image;
     when(replays && is_part && !has_prompt_mark(row), Class::Copy, Shape)
 }
 

@@ -58,25 +58,31 @@ pub(super) fn list(mut context: Context) -> Result<()> {
         };
         let version = log.state_version(&link.id.session_key, &link.id.agent_id)?;
         let last_human = typed_at.get(&link.id).copied();
-        rows.push((link, standing, version, last_human));
+        let forks = journal.as_ref().map(|journal| journal.forks(&link.id)).transpose()?;
+        rows.push((link, standing, version, last_human, forks.unwrap_or_default()));
     }
     // By session: keys are hashes, and their order would look like none.
     rows.sort_by(|(a, ..), (b, ..)| a.thread_id.cmp(&b.thread_id));
     if context.out.json {
         let links: Vec<_> = rows
             .iter()
-            .map(|(link, standing, version, last_human)| {
+            .map(|(link, standing, version, last_human, forks)| {
+                let mut sources = vec![json!({
+                    "source": link.source_key(),
+                    "path": link.path(),
+                    "marker": link.marker(),
+                })];
+                sources.extend(forks.iter().map(|fork| {
+                    let source = link.to_fork(fork.clone()).source_key();
+                    json!({"source": source, "path": fork.path(), "threadId": fork.thread_id})
+                }));
                 json!({
                     "sessionKey": link.id.session_key,
                     "agentId": link.id.agent_id,
                     "catalogId": link.catalog_id,
                     "hostId": link.host_id,
                     "threadId": link.thread_id,
-                    "sources": [{
-                        "source": link.source_key(),
-                        "path": link.path(),
-                        "marker": link.marker(),
-                    }],
+                    "sources": sources,
                     "state": standing.state,
                     "behindBytes": standing.behind,
                     "stateVersion": version,
@@ -97,7 +103,7 @@ pub(super) fn list(mut context: Context) -> Result<()> {
         ("LAST PERSON", Align::Left),
         ("FILE", Align::Left),
     ]);
-    for (link, standing, version, last_human) in &rows {
+    for (link, standing, version, last_human, _) in &rows {
         table.row(vec![
             sanitise(link.thread_id.as_str()),
             sanitise(link.id.agent_id.as_str()),

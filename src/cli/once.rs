@@ -49,7 +49,7 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
     let mut out = context.out;
     if out.json {
         return out.json_line(&json!({
-            "links": report.links.iter().map(|link| link_json(link, args.explain)).collect::<Vec<_>>(),
+            "links": sources(&report).map(|link| link_json(link, args.explain)).collect::<Vec<_>>(),
             "events": events,
             "elapsedMs": elapsed_ms,
             "drift": drift::json(&all_drift(&report)),
@@ -61,10 +61,15 @@ pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
     print(&mut out, &report, &events, elapsed_ms, args)
 }
 
+/// What was read: the file that each link names, and the forks of it.
+fn sources(report: &CycleReport) -> impl Iterator<Item = &LinkReport> {
+    report.links.iter().flat_map(LinkReport::each)
+}
+
 /// The names in all links' rows that no rule knows.
 fn all_drift(report: &CycleReport) -> DriftCounts {
     let mut all = DriftCounts::default();
-    for link in &report.links {
+    for link in sources(report) {
         all.merge(&link.drift);
     }
     all
@@ -113,7 +118,7 @@ fn print(
         ("EVENT", Align::Right),
         ("MARKER", Align::Left),
     ]);
-    for link in &report.links {
+    for link in sources(report) {
         let offset =
             |marker: Option<u64>| marker.map_or("-".to_owned(), |offset| offset.to_string());
         let (before, after) = (link.link.marker(), link.marker_after);
@@ -132,7 +137,7 @@ fn print(
         ]);
     }
     out.text(&table.render())?;
-    for link in &report.links {
+    for link in sources(report) {
         let thread = sanitise(link.link.thread_id.as_str());
         if let Some(error) = &link.error {
             out.line(&format!("{thread}: {}", sanitise(error)))?;

@@ -95,6 +95,40 @@ impl Sighting<'_> {
         Ok((source, cursor))
     }
 
+    /// A cursor at the start of a file.
+    pub(super) fn at_start(
+        &self,
+        file: &dyn Transcript,
+        linked_at: Timestamp,
+    ) -> Result<SourceCursor, Failure> {
+        let mut cursor = SourceCursor::unseen(Generation::random()?, linked_at);
+        cursor.seen = self.seen;
+        cursor.sighted_at = Some(self.now);
+        cursor.modified_at = Some(file.stat()?.modified);
+        cursor.mark = Some(probe::mark(file, 0, self.key)?);
+        Ok(cursor)
+    }
+
+    /// A cursor at the end of a file, and the rows before it that may come again.
+    pub(super) fn at_end(
+        &self,
+        file: &dyn Transcript,
+        linked_at: Timestamp,
+    ) -> Result<(SourceCursor, Vec<Identity>), Failure> {
+        let position = row_start(file, file.stat()?.size)?;
+        let past = self.look_back(file, position)?;
+        let cursor = SourceCursor {
+            position,
+            history_end: position,
+            mark: Some(probe::mark(file, position, self.key)?),
+            floor: past.floor,
+            reader: past.reader,
+            last_uuid: past.last_uuid,
+            ..self.at_start(file, linked_at)?
+        };
+        Ok((cursor, past.identities))
+    }
+
     /// Reads the rows before a position, back to the floor: their identities and open enqueues.
     fn look_back(&self, file: &dyn Transcript, position: u64) -> Result<Past, Failure> {
         let mut reach = LOOK_BACK;

@@ -8,6 +8,7 @@
 mod adoption;
 mod again;
 mod first_sight;
+mod fork;
 mod gone;
 mod reading;
 mod recording;
@@ -189,15 +190,16 @@ impl<'a> Cycle<'a> {
             report.marker_after = None;
             return Ok(());
         };
-        let before = report.event;
+        let seen = |report: &LinkReport| report.each().filter_map(|of| of.event).collect();
+        let before: Vec<Sequence> = seen(report);
         self.pass_link(&link, report)?;
-        if report.event != before {
-            events.extend(report.event);
-        }
+        events.extend(seen(report).into_iter().filter(|event| !before.contains(event)));
         Ok(())
     }
 
     fn pass_link(&mut self, link: &Link, report: &mut LinkReport) -> Result<()> {
+        let is_beside = self.sessions.is_some();
+        let is_new = is_beside && self.journal.source(&link.id, &link.source_key())?.is_none();
         match self.pass(link, report) {
             Ok(progress) => report.behind = progress == Progress::Behind,
             Err(error @ (Error::Database { .. } | Error::Refused(_) | Error::Busy(_))) => {
@@ -205,7 +207,7 @@ impl<'a> Cycle<'a> {
             }
             Err(error) => report.error = Some(error.to_string()),
         }
-        Ok(())
+        if is_beside { self.pass_forks(link, is_new, report) } else { Ok(()) }
     }
 
     fn pass(&mut self, link: &Link, report: &mut LinkReport) -> Result<Progress> {

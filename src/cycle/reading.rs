@@ -73,7 +73,7 @@ impl Cycle<'_> {
         match probe::look(&cursor, stat, file, self.key)? {
             probe::Outcome::Unchanged => {
                 self.move_marker(link, file, cursor.position, report)?;
-                let is_even = report.marker_after == Some(cursor.position);
+                let is_even = report.is_fork || report.marker_after == Some(cursor.position);
                 report.settled = cursor.settled.filter(|_| is_even);
                 return Ok(Progress::Done);
             }
@@ -141,7 +141,8 @@ impl Cycle<'_> {
                 self.move_marker(link, file, position, report)?;
             }
         }
-        report.settled = settled.filter(|_| report.marker_after == Some(position));
+        let is_even = report.is_fork || report.marker_after == Some(position);
+        report.settled = settled.filter(|_| is_even);
         Ok(if behind { Progress::Behind } else { Progress::Done })
     }
 
@@ -244,6 +245,7 @@ impl Cycle<'_> {
             agent_id: link.id.agent_id.clone(),
             catalog_id: link.catalog_id.clone(),
             source_key: link.source_key(),
+            is_fork: report.is_fork,
             generation: cursor.generation.clone(),
             from: cursor.position,
             to,

@@ -29,8 +29,10 @@ impl Cycle<'_> {
             session_key: open.intent.session_key.clone(),
             agent_id: open.intent.agent_id.clone(),
         };
-        // The file may be gone or another: it is asked only whether a marker fits it.
-        let path = self.log.link(&id)?.and_then(|link| link.path());
+        // The file may be gone or another: it is asked only whether a marker fits it; of a fork there
+        // is none.
+        let link = self.log.link(&id)?.filter(|_| !open.intent.is_fork);
+        let path = link.and_then(|link| link.path());
         let file = path.and_then(|path| self.disk.open(&path).ok());
         self.carry_out(open.source, &open.intent, file.as_deref()).map(drop)
     }
@@ -50,8 +52,10 @@ impl Cycle<'_> {
             Some(recorded) => {
                 report.turns += recorded.turns;
                 report.event = recorded.sequence.or(report.event);
-                report.marker_after =
-                    self.log.link(&report.link.id)?.and_then(|link| link.marker());
+                if !report.is_fork {
+                    report.marker_after =
+                        self.log.link(&report.link.id)?.and_then(|link| link.marker());
+                }
             }
         }
         Ok(())
@@ -91,7 +95,7 @@ impl Cycle<'_> {
         Ok(Some(recorded))
     }
 
-    /// Moves a link's marker over rows that do not count.
+    /// Moves a link's marker over rows that do not count; of a fork there is none.
     pub(super) fn move_marker(
         &mut self,
         link: &Link,
@@ -99,6 +103,9 @@ impl Cycle<'_> {
         to: u64,
         report: &mut LinkReport,
     ) -> Result<()> {
+        if report.is_fork {
+            return Ok(());
+        }
         if link.marker() == Some(to) {
             report.marker_after = Some(to);
             return Ok(());

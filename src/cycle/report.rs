@@ -22,6 +22,10 @@ pub struct LinkReport {
     pub link: Link,
     /// The source that was read.
     pub source: SourceKey,
+    /// Whether that is a fork of what the link names; `link` then names the fork.
+    pub is_fork: bool,
+    /// What was found of the link's forks.
+    pub forks: Vec<Self>,
     /// What became of it in this cycle.
     pub outcome: Outcome,
     /// The rows that were read, by class.
@@ -117,9 +121,21 @@ impl Outcome {
 }
 
 impl LinkReport {
+    /// The report on a fork of what a link names.
+    pub(super) fn of_fork(link: Link) -> Self {
+        Self { is_fork: true, ..Self::new(link) }
+    }
+
+    /// This report and those on the link's forks.
+    pub fn each(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.forks)
+    }
+
     pub(super) fn new(link: Link) -> Self {
         Self {
             source: link.source_key(),
+            is_fork: false,
+            forks: Vec::new(),
             marker_after: link.marker(),
             link,
             outcome: Outcome::Unchanged,

@@ -39,6 +39,11 @@ const READ_EVERY: Duration = Duration::from_millis(250);
 /// How soon a source is looked at again of which a row waits for the end of OpenClaw's turn.
 const HELD_FOR: Duration = Duration::from_millis(500);
 
+/// How soon, and how long after a file of a session came that is not followed, it is asked whether
+/// OpenClaw goes on with a followed one there: it says so at the end of its turn.
+const FORKS_EVERY: Duration = Duration::from_secs(1);
+const FORKS_FOR: Duration = Duration::from_secs(120);
+
 /// Listings of the folders in a row, while each shows new ones; the next event goes on.
 const MOST_LISTINGS: usize = 8;
 
@@ -71,6 +76,9 @@ pub(super) struct Follower {
     /// at.
     held: HashSet<Arc<LinkId>>,
     held_until: Option<Instant>,
+    /// When a file came that may be a fork of OpenClaw's, and when forks are next asked for.
+    stranger_at: Option<Instant>,
+    forks_due: Option<Instant>,
     /// The last event's number then: a smaller one later is a restored log.
     last: Sequence,
 }
@@ -111,6 +119,8 @@ impl Follower {
             due: None,
             held: HashSet::new(),
             held_until: None,
+            stranger_at: None,
+            forks_due: None,
             last: Sequence::default(),
         };
         follower.engine.note_parked()?;
@@ -151,6 +161,7 @@ impl Follower {
         }
         self.read_links()?;
         self.watch_folders();
+        self.find_forks()?;
         let left: HashSet<Arc<LinkId>> =
             self.table.unsettled(self.engine.disk(), |_| true).into_iter().collect();
         for id in &left {
@@ -194,6 +205,11 @@ impl Follower {
                 && let Some(session) = self.engine.disk().session_at(path)
             {
                 newcomers.add(session, self.engine.disk());
+            }
+            if self.engine.store().is_gateway() {
+                let now = Instant::now();
+                self.stranger_at = Some(now);
+                self.forks_due.get_or_insert(now + FORKS_EVERY);
             }
             return Ok(());
         }
@@ -305,13 +321,17 @@ impl Follower {
             self.behind.remove(&id);
             return self.read_links_again();
         };
-        self.to_checkpoint += usize::from(report.event.is_some());
+        let events = report.each().filter(|report| report.event.is_some()).count();
+        self.to_checkpoint += events;
         if let Some(cycle) = &mut self.cycle {
-            cycle.events += usize::from(report.event.is_some());
-            cycle.troubled += usize::from(is_of_cycle && report.error.is_some());
+            cycle.events += events;
+            let is_troubled = report.each().any(|report| report.error.is_some());
+            cycle.troubled += usize::from(is_of_cycle && is_troubled);
         }
-        self.table.note(&report);
-        if report.outcome == Outcome::Held {
+        if self.table.note(&report, self.engine.disk()) {
+            self.watch_folders();
+        }
+        if report.each().any(|report| report.outcome == Outcome::Held) {
             self.held.insert(Arc::clone(&id));
             self.held_until.get_or_insert(Instant::now() + HELD_FOR);
         }
@@ -387,7 +407,7 @@ impl Follower {
 
     /// When something is to be done that no event tells.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.due.into_iter().chain(self.held_until).min()
+        [self.due, self.held_until, self.forks_due].into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -398,7 +418,26 @@ impl Follower {
                 self.enqueue(id);
             }
         }
+        if self.forks_due.take_if(|due| *due <= now).is_some() {
+            self.find_forks()?;
+            let goes_on = self.stranger_at.is_some_and(|at| now - at < FORKS_FOR);
+            self.forks_due = goes_on.then(|| now + FORKS_EVERY);
+        }
         if self.due.is_some() { self.read_links_if_due() } else { Ok(()) }
+    }
+
+    /// Lets the links be passed of which OpenClaw made forks that are not followed yet.
+    fn find_forks(&mut self) -> Result<()> {
+        if !self.engine.store().is_gateway() {
+            return Ok(());
+        }
+        let ids: Vec<_> = self.table.ids().map(Arc::clone).collect();
+        for id in ids {
+            if self.engine.has_new_fork(&id)? {
+                self.enqueue(id);
+            }
+        }
+        Ok(())
     }
 
     /// Reads the links again, unless they were read just now.
@@ -448,7 +487,10 @@ impl Follower {
     fn recall(&mut self) -> Result<()> {
         let Self { engine, table, queue, queued, .. } = self;
         let log = engine.log();
-        engine.journal().each_source(|id, source, cursor| {
+        engine.journal().each_source(|id, source, cursor, fork| {
+            if let Some(path) = fork.and_then(|fork| fork.path()) {
+                table.add_fork(&id, &source, &path, engine.disk());
+            }
             let event = cursor.last_event;
             if event == Sequence::default() || !log.has_lost(&id, event)? {
                 table.recall(&id, &source, &cursor);

@@ -17,17 +17,19 @@ use std::sync::Arc;
 pub(super) struct Table {
     /// By file: below its real folder, as file events name it; empty where a link names none.
     by_file: BTreeMap<Arc<Path>, Vec<Entry>>,
-    files: HashMap<Arc<LinkId>, Arc<Path>>,
+    /// The file that a link names, and its forks.
+    files: HashMap<Arc<LinkId>, Vec<Arc<Path>>>,
 }
 
-/// A link, as much of it as an idle look needs.
+/// A source of a link, as much of it as an idle look needs.
 #[derive(Debug)]
 struct Entry {
     id: Arc<LinkId>,
     source: SourceKey,
     made: Timestamp,
-    /// Its marker when the links were read.
+    /// Its marker when the links were read; of a fork there is none.
     marker: Option<u64>,
+    is_fork: bool,
     /// The file as it was when nothing was left to do.
     settled: Option<FileStat>,
 }
@@ -47,22 +49,60 @@ impl Table {
         self.insert(file, Entry::of(link));
     }
 
-    fn insert(&mut self, file: PathBuf, entry: Entry) {
+    /// Takes a fork of a link that is there; false where it is there itself.
+    pub(super) fn add_fork(
+        &mut self,
+        id: &LinkId,
+        source: &SourceKey,
+        path: &Path,
+        disk: &RealDisk,
+    ) -> bool {
+        let Some((id, files)) = self.files.get_key_value(id) else { return false };
+        let mut of_link = files.iter().filter_map(|file| self.by_file.get(file)).flatten();
+        let Some(made) = of_link.clone().find(|entry| entry.id == *id).map(|entry| entry.made)
+        else {
+            return false;
+        };
+        if of_link.any(|entry| entry.id == *id && entry.source == *source) {
+            return false;
+        }
+        let (id, source) = (Arc::clone(id), source.clone());
+        let file = real(path, disk, &mut HashMap::new());
+        self.insert(file, Entry { id, source, made, marker: None, is_fork: true, settled: None });
+        true
+    }
+
+    fn insert(&mut self, file: impl Into<Arc<Path>>, entry: Entry) {
         let file: Arc<Path> = file.into();
-        self.files.insert(Arc::clone(&entry.id), Arc::clone(&file));
+        self.files.entry(Arc::clone(&entry.id)).or_default().push(Arc::clone(&file));
         // Nearly always one.
         self.by_file.entry(file).or_insert_with(|| Vec::with_capacity(1)).push(entry);
     }
 
-    fn remove(&mut self, id: &LinkId) -> Option<Entry> {
-        let entries = self.by_file.get_mut(&self.files.remove(id)?)?;
-        let at = entries.iter().position(|entry| *entry.id == *id)?;
-        Some(entries.swap_remove(at))
+    /// Takes out a link with its forks.
+    fn remove(&mut self, id: &LinkId) -> Vec<(Arc<Path>, Entry)> {
+        let mut removed = Vec::new();
+        for file in self.files.remove(id).into_iter().flatten() {
+            let Some(entries) = self.by_file.get_mut(&file) else { continue };
+            if let Some(at) = entries.iter().position(|entry| *entry.id == *id) {
+                removed.push((file, entries.swap_remove(at)));
+            }
+        }
+        removed
     }
 
-    fn get_mut(&mut self, id: &LinkId) -> Option<&mut Entry> {
-        let entries = self.by_file.get_mut(self.files.get(id)?)?;
-        entries.iter_mut().find(|entry| *entry.id == *id)
+    fn get_mut(&mut self, id: &LinkId, source: &SourceKey) -> Option<&mut Entry> {
+        let file = self.files.get(id)?.iter().find(|file| {
+            let entries = self.by_file.get(*file).map(Vec::as_slice).unwrap_or_default();
+            entries.iter().any(|entry| *entry.id == *id && entry.source == *source)
+        })?;
+        let entries = self.by_file.get_mut(file)?;
+        entries.iter_mut().find(|entry| *entry.id == *id && entry.source == *source)
+    }
+
+    /// The links.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &Arc<LinkId>> {
+        self.files.keys()
     }
 
     /// How many links there are.
@@ -102,19 +142,25 @@ impl Table {
 
     /// Takes what the journal knows of a source: whether nothing was left to do.
     pub(super) fn recall(&mut self, id: &LinkId, source: &SourceKey, cursor: &SourceCursor) {
-        let Some(entry) = self.get_mut(id) else { return };
-        let is_same = entry.source == *source && entry.made == cursor.linked_at;
-        let is_done = entry.marker == Some(cursor.position) && cursor.misses == 0;
-        entry.settled = cursor.settled.filter(|_| is_same && is_done);
+        let Some(entry) = self.get_mut(id, source) else { return };
+        let is_even = entry.is_fork || entry.marker == Some(cursor.position);
+        let is_done = is_even && entry.made == cursor.linked_at && cursor.misses == 0;
+        entry.settled = cursor.settled.filter(|_| is_done);
     }
 
-    /// Takes what a pass found.
-    pub(super) fn note(&mut self, report: &LinkReport) {
-        if let Some(entry) = self.get_mut(&report.link.id)
-            && entry.source == report.source
-        {
-            entry.settled = report.settled;
+    /// Takes what a pass found; says whether there is a fork that was not here.
+    pub(super) fn note(&mut self, report: &LinkReport, disk: &RealDisk) -> bool {
+        let mut is_more = false;
+        for of_source in report.each() {
+            let id = &of_source.link.id;
+            if let Some(path) = of_source.link.path().filter(|_| of_source.is_fork) {
+                is_more |= self.add_fork(id, &of_source.source, &path, disk);
+            }
+            if let Some(entry) = self.get_mut(id, &of_source.source) {
+                entry.settled = of_source.settled;
+            }
         }
+        is_more
     }
 
     /// Forgets what is known of the files, so that all are looked at again.
@@ -155,11 +201,17 @@ impl Filling<'_> {
         let file =
             link.path().map(|path| real(&path, self.disk, &mut self.folders)).unwrap_or_default();
         let mut entry = Entry::of(link);
-        match self.old.remove(&link.id) {
-            Some(old) if old.is_same(&entry) => entry.settled = old.settled,
-            _ => self.new.push(Arc::clone(&entry.id)),
+        let old = self.old.remove(&link.id);
+        let same = old.iter().find(|(_, old)| old.is_same(&entry));
+        let settled = same.map(|(_, old)| old.settled);
+        match settled {
+            Some(settled) => entry.settled = settled,
+            None => self.new.push(Arc::clone(&entry.id)),
         }
         self.table.insert(file, entry);
+        for (file, fork) in old.into_iter().filter(|(_, old)| settled.is_some() && old.is_fork) {
+            self.table.insert(file, fork);
+        }
     }
 }
 
@@ -170,6 +222,7 @@ impl Entry {
             source: link.source_key(),
             made: link.created_at,
             marker: link.marker(),
+            is_fork: false,
             settled: None,
         }
     }

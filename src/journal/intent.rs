@@ -24,6 +24,9 @@ pub struct Intent {
     pub catalog_id: CatalogId,
     /// The source whose window this is.
     pub source_key: SourceKey,
+    /// Whether that is a fork of what the link names: no marker is kept of it.
+    #[serde(default)]
+    pub is_fork: bool,
     /// The life of the file's content that the offsets belong to.
     pub generation: Generation,
     /// Where the window begins.

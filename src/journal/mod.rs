@@ -7,6 +7,7 @@
 //! (`record`); the key of the hashes, which lies beside this file and never in it.
 
 mod cursor;
+mod fork;
 mod identity;
 mod intent;
 mod own_text;

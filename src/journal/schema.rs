@@ -6,7 +6,7 @@ use crate::ids::HashKey;
 use rusqlite::{OptionalExtension as _, TransactionBehavior};
 
 /// The schema's version now.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Each entry brings `user_version` from its index to the next number. Entries are never edited.
 const MIGRATIONS: [&str; VERSION as usize] = [
@@ -68,6 +68,14 @@ const MIGRATIONS: [&str; VERSION as usize] = [
         used_at INTEGER NOT NULL,
         PRIMARY KEY (link_id, text_id)
     ) STRICT, WITHOUT ROWID;
+",
+    "
+    -- The sources that are not the file that their link names, but forks of it.
+    CREATE TABLE forks (
+        source_id INTEGER PRIMARY KEY REFERENCES sources ON DELETE CASCADE,
+        thread_id TEXT NOT NULL,
+        ref_json TEXT NOT NULL
+    ) STRICT;
 ",
 ];
 

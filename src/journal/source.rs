@@ -2,8 +2,8 @@
 
 use super::{Journal, SourceCursor};
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, Sequence, SessionKey, SourceKey};
-use crate::link::LinkId;
+use crate::ids::{AgentId, Sequence, SessionKey, SourceKey, ThreadId};
+use crate::link::{Fork, LinkId};
 use rusqlite::{OptionalExtension as _, params};
 
 /// The journal's number of a link.
@@ -48,17 +48,17 @@ impl Journal {
             .transpose()
     }
 
-    /// All sources with their links and cursors, one after the other.
+    /// All sources with their links and cursors, one after the other; of forks with where they are.
     pub fn each_source(
         &self,
-        mut take: impl FnMut(LinkId, SourceKey, SourceCursor) -> Result<()>,
+        mut take: impl FnMut(LinkId, SourceKey, SourceCursor, Option<Fork>) -> Result<()>,
     ) -> Result<()> {
         let failed = |e| self.error("cannot read the sources' cursors", e);
         let mut statement = self
             .conn
             .prepare(
-                "SELECT l.session_key, l.agent_id, s.source_key, s.cursor
-                 FROM sources s JOIN links l USING (link_id)",
+                "SELECT l.session_key, l.agent_id, s.source_key, s.cursor, f.thread_id, f.ref_json
+                 FROM sources s JOIN links l USING (link_id) LEFT JOIN forks f USING (source_id)",
             )
             .map_err(failed)?;
         let mut rows = statement.query([]).map_err(failed)?;
@@ -67,12 +67,17 @@ impl Journal {
             let link =
                 LinkId { session_key: SessionKey::new(text(0)?), agent_id: AgentId::new(text(1)?) };
             let cursor = self.parse(&text(3)?, "a source's cursor")?;
-            take(link, SourceKey::from_stored(text(2)?), cursor)?;
+            let (thread, ref_json): (Option<String>, Option<String>) =
+                (row.get(4).map_err(failed)?, row.get(5).map_err(failed)?);
+            let fork = thread
+                .zip(ref_json)
+                .map(|(thread, ref_json)| Fork { thread_id: ThreadId::new(thread), ref_json });
+            take(link, SourceKey::from_stored(text(2)?), cursor, fork)?;
         }
         Ok(())
     }
 
-    /// Begins to follow a source, in place of any other source of the link.
+    /// Begins to follow the file that a link names, in place of any other that it named.
     pub fn add_source(
         &mut self,
         link: &LinkId,
@@ -95,7 +100,12 @@ impl Journal {
                 |row| row.get(0),
             )
             .map_err(error)?;
-        tx.execute("DELETE FROM sources WHERE link_id = ?", [link]).map_err(error)?;
+        tx.execute(
+            "DELETE FROM sources
+             WHERE link_id = ? AND source_id NOT IN (SELECT source_id FROM forks)",
+            [link],
+        )
+        .map_err(error)?;
         tx.execute(
             "INSERT INTO sources (link_id, source_key, cursor) VALUES (?, ?, ?)",
             params![link, key.as_str(), cursor],
@@ -116,12 +126,13 @@ impl Journal {
             .map_err(|e| self.error("cannot write a source's cursor", e))
     }
 
-    /// Gives the one source of a link another key: its file has moved. False where it has none.
+    /// Gives the source that a link names another key: its file has moved. False where it has none.
     pub fn rename_source(&self, link: &LinkId, key: &SourceKey) -> Result<bool> {
         self.conn
             .execute(
                 "UPDATE sources SET source_key = ?3 WHERE link_id =
-                     (SELECT link_id FROM links WHERE session_key = ?1 AND agent_id = ?2)",
+                     (SELECT link_id FROM links WHERE session_key = ?1 AND agent_id = ?2)
+                 AND source_id NOT IN (SELECT source_id FROM forks)",
                 params![link.session_key.as_str(), link.agent_id.as_str(), key.as_str()],
             )
             .map(|renamed| renamed > 0)

@@ -39,6 +39,7 @@ fn intent(rows: &[u8], excused: Vec<OwnTextId>) -> Intent {
         agent_id: AgentId::new("main"),
         catalog_id: CatalogId::new("claude"),
         source_key: SourceKey::new("0123456789abcdef"),
+        is_fork: false,
         generation: Generation::new("0a0a0a0a"),
         from: 0,
         to: 10,

@@ -44,6 +44,15 @@ pub struct Link {
     pub updated_at: Timestamp,
 }
 
+/// A Claude session that was forked off a link's, in which OpenClaw goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// Its id.
+    pub thread_id: ThreadId,
+    /// Where it is, as in a link.
+    pub ref_json: String,
+}
+
 /// A link to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLink {
@@ -83,6 +92,13 @@ impl NewLink {
 }
 
 impl Link {
+    /// The link as if it named a fork of its session, of which no marker is kept.
+    #[must_use]
+    pub fn to_fork(&self, fork: Fork) -> Self {
+        let Fork { thread_id, ref_json } = fork;
+        Self { thread_id, ref_json: Some(ref_json), marker_json: None, ..self.clone() }
+    }
+
     /// The key of the source that the link names.
     #[must_use]
     pub fn source_key(&self) -> SourceKey {
@@ -92,8 +108,7 @@ impl Link {
     /// The transcript's path, if the ref names one.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
-        let value: serde_json::Value = serde_json::from_str(self.ref_json.as_deref()?).ok()?;
-        Some(PathBuf::from(value.get("filePath")?.as_str()?))
+        path_of(self.ref_json.as_deref()?)
     }
 
     /// The offset that the marker names; `{"size":N}` is its older form (OpenClaw 2026.9.6).
@@ -102,6 +117,19 @@ impl Link {
         let value: serde_json::Value = serde_json::from_str(self.marker_json.as_deref()?).ok()?;
         value.get("offset").or_else(|| value.get("size"))?.as_u64()
     }
+}
+
+impl Fork {
+    /// The transcript's path, if the ref names one.
+    #[must_use]
+    pub fn path(&self) -> Option<PathBuf> {
+        path_of(&self.ref_json)
+    }
+}
+
+fn path_of(ref_json: &str) -> Option<PathBuf> {
+    let value: serde_json::Value = serde_json::from_str(ref_json).ok()?;
+    Some(PathBuf::from(value.get("filePath")?.as_str()?))
 }
 
 /// A marker as it is stored.

@@ -74,6 +74,7 @@ pub(super) fn intent(from: u64, to: u64, rows: Vec<CountableRow>) -> Intent {
         agent_id: AgentId::new("main"),
         catalog_id: CatalogId::new("claude"),
         source_key: source(),
+        is_fork: false,
         generation: generation.clone(),
         from,
         to,

@@ -17,7 +17,7 @@
 use super::SignalLog;
 use super::append::{Appended, NewEvent, append};
 use super::event::{Actor, Kind};
-use super::links::has_other_agent;
+use super::links::{has_other_agent, link};
 use super::marker::{Ahead, Marker, link_to, next_marker, write_marker};
 use super::plan::plan;
 use super::shape::Tables;
@@ -83,6 +83,14 @@ impl SignalLog {
                 session_key: intent.session_key.clone(),
                 agent_id: intent.agent_id.clone(),
             };
+            if intent.is_fork {
+                if link(connection, &id)?.is_none() {
+                    return Ok(WindowOutcome::LinkGone);
+                }
+                let record = record(connection, intent, linked, now)?;
+                killpoint::pass(KillPoint::EventWritten);
+                return Ok(record.map_or(WindowOutcome::LinkedNeeded, WindowOutcome::Recorded));
+            }
             let Some(link) = link_to(connection, &id, &intent.source_key)? else {
                 return Ok(WindowOutcome::LinkGone);
             };
@@ -222,7 +230,11 @@ fn append_turns(
     let plain = format!("{}{to}", prefix(intent));
     let full = format!("{plain}.{generation}.{from}");
     let agent = format!(":agent:{}", intent.agent_id);
-    let keys = if has_other_agent(connection, &intent.session_key, &intent.agent_id)? {
+    // Of a fork there are no events of the gateway's with which they could collide; where it is a
+    // session of its own, there may be.
+    let keys = if intent.is_fork {
+        [full.clone(), format!("{full}{agent}")].to_vec()
+    } else if has_other_agent(connection, &intent.session_key, &intent.agent_id)? {
         [format!("{plain}{agent}"), format!("{full}{agent}")].to_vec()
     } else {
         [plain, full.clone(), format!("{full}{agent}")].to_vec()

@@ -1,6 +1,7 @@
 //! Whole cycles without files, clock or gateway: a life of a transcript, told as steps.
 
 mod beside;
+mod forks;
 mod laws;
 mod long;
 
