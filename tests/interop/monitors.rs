@@ -209,11 +209,15 @@ pub(crate) fn gateway_away(packages: &Packages) -> String {
     let session = place.session();
     let key = place.adopt(&session);
     place.run(&["watch", "add", WATCHER, &key]);
-    // A watcher is told only if it is a session.
-    place.call(
-        "chat.send",
-        &json!({"sessionKey": WATCHER, "message": "hello", "idempotencyKey": "1"}),
-    );
+    // A watcher is told only if it is a session; its first turn is over, as far as it gets without a
+    // model.
+    let hello = json!({"sessionKey": WATCHER, "message": "hello", "idempotencyKey": "1"});
+    place.call("chat.send", &hello);
+    wait_until("the watcher is an idle session", || {
+        let listed = place.call("sessions.list", &json!({}));
+        let sessions = listed["sessions"].as_array().unwrap();
+        sessions.iter().any(|row| row["key"] == WATCHER && row["hasActiveRun"] != true)
+    });
     place.stop();
     let daemon = place.daemon();
     session.append(&[&place.typed(&session)]);
