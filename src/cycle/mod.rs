@@ -33,6 +33,7 @@ pub use adoption::{AdoptedLink, Adoption, From as AdoptFrom, unlink};
 pub use again::ReadingAgain;
 pub use first_sight::Sighting;
 pub use report::{CycleReport, LinkReport, Outcome};
+use session::Session;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::path::Path;
@@ -197,9 +198,19 @@ impl<'a> Cycle<'a> {
         Ok(())
     }
 
+    /// One pass over the file that a link names, and over the forks of it.
     fn pass_link(&mut self, link: &Link, report: &mut LinkReport) -> Result<()> {
-        let is_beside = self.sessions.is_some();
-        let is_new = is_beside && self.journal.source(&link.id, &link.source_key())?.is_none();
+        let Some(session) = self.session(link, report) else { return Ok(()) };
+        self.pass_source(link, report)?;
+        match session {
+            Session::Ours => Ok(()),
+            Session::Gateways { continued_in } => {
+                self.pass_forks(link, continued_in.as_ref(), report)
+            }
+        }
+    }
+
+    fn pass_source(&mut self, link: &Link, report: &mut LinkReport) -> Result<()> {
         match self.pass(link, report) {
             Ok(progress) => report.behind = progress == Progress::Behind,
             Err(error @ (Error::Database { .. } | Error::Refused(_) | Error::Busy(_))) => {
@@ -207,23 +218,28 @@ impl<'a> Cycle<'a> {
             }
             Err(error) => report.error = Some(error.to_string()),
         }
-        if is_beside { self.pass_forks(link, is_new, report) } else { Ok(()) }
+        Ok(())
     }
 
     fn pass(&mut self, link: &Link, report: &mut LinkReport) -> Result<Progress> {
         // link: which source
         let source_key = link.source_key();
         report.source = source_key.clone();
-        if !self.has_session(link, report) {
-            return Ok(Progress::Done);
-        }
         let Some(path) = link.path() else {
             report.outcome = Outcome::Refused;
             report.error = Some("the link names no file".to_owned());
             self.observer.observe(&Fact::Refused { session: &link.id.session_key });
             return Ok(Progress::Done);
         };
-        let known = self.known(link)?;
+        let known = if report.is_fork {
+            let known = self.journal.source(&link.id, &source_key)?;
+            if known.is_none() {
+                return Ok(Progress::Done);
+            }
+            known
+        } else {
+            self.known(link)?
+        };
 
         // probe: what is there
         let opened = self.disk.open(&path).and_then(|file| {
@@ -232,6 +248,11 @@ impl<'a> Cycle<'a> {
         });
         let (file, stat) = match opened {
             Ok(opened) => opened,
+            Err(OpenError::Missing) if report.is_fork => {
+                // That a fork went says nothing of the session.
+                report.outcome = Outcome::Missing;
+                return Ok(Progress::Done);
+            }
             Err(OpenError::Missing) => return self.missing(link, &path, known, report),
             Err(OpenError::Outside) => {
                 report.outcome = Outcome::Refused;

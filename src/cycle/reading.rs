@@ -62,6 +62,7 @@ impl Cycle<'_> {
                     let session = &link.id.session_key;
                     self.observer.observe(&Fact::JournalLost { session });
                 }
+                report.is_new = true;
                 self.sighting(link)?.begin(self.journal, link, file)?
             }
         };

@@ -24,6 +24,8 @@ pub struct LinkReport {
     pub source: SourceKey,
     /// Whether that is a fork of what the link names; `link` then names the fork.
     pub is_fork: bool,
+    /// Whether it was seen for the first time.
+    pub is_new: bool,
     /// What was found of the link's forks.
     pub forks: Vec<Self>,
     /// What became of it in this cycle.
@@ -135,6 +137,7 @@ impl LinkReport {
         Self {
             source: link.source_key(),
             is_fork: false,
+            is_new: false,
             forks: Vec::new(),
             marker_after: link.marker(),
             link,

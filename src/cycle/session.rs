@@ -4,17 +4,31 @@ use super::Cycle;
 use super::report::{LinkReport, Outcome};
 use crate::echo::{Echoes, GATEWAY_TEXTS, OwnTextId, OwnTexts as _};
 use crate::error::Result;
+use crate::ids::ThreadId;
 use crate::journal::LinkRow;
 use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Lack};
 
+/// The session of a link that can be recorded for.
+pub(super) enum Session {
+    /// There is no gateway: the link is the session.
+    Ours,
+    /// One of a gateway's.
+    Gateways {
+        /// The Claude session in which OpenClaw goes on, as far as it says.
+        continued_in: Option<ThreadId>,
+    },
+}
+
 impl Cycle<'_> {
-    /// Whether a link's session can be recorded for. Where it cannot, its rows wait: the position
+    /// A link's session; `None` where it cannot be recorded for. Then its rows wait: the position
     /// stays, and a later pass counts them.
-    pub(super) fn has_session(&self, link: &Link, report: &mut LinkReport) -> bool {
-        let Some(sessions) = self.sessions else { return true };
+    pub(super) fn session(&self, link: &Link, report: &mut LinkReport) -> Option<Session> {
+        let Some(sessions) = self.sessions else { return Some(Session::Ours) };
         let outcome = match sessions.entry(&link.id) {
-            Ok(Some(entry)) if !entry.initializing => return true,
+            Ok(Some(entry)) if !entry.initializing => {
+                return Some(Session::Gateways { continued_in: entry.claude_session });
+            }
             Ok(Some(_)) => Outcome::Initializing,
             Ok(None) => Outcome::NoSession,
             Err(unavailable) => {
@@ -26,7 +40,7 @@ impl Cycle<'_> {
             }
         };
         report.outcome = outcome;
-        false
+        None
     }
 
     /// Whether OpenClaw runs a turn in a link's session: it is marked so, and the gateway that marked

@@ -62,20 +62,20 @@ mod tests {
         let env = |variable: &str, home: bool| Environment {
             variables: [("OPENCLAW_STATE_DIR".into(), variable.into())].into(),
             home: home.then(|| "/home/me".into()),
-            working: "/work".into(),
+            working: "/here".into(),
             uid: 1000,
             etc: "/nowhere".into(),
             run_user: "/nowhere".into(),
             temp: "/tmp".into(),
         };
         for (named, variable, home, expected) in [
-            (Some("oc"), "/s", true, Some("/work/oc")),
+            (Some("oc"), "/s", true, Some("/here/oc")),
             (Some("/oc"), "", false, Some("/oc")),
             (None, "/s", true, Some("/s")),
             (None, " /s ", true, Some("/s")),
             (None, "~/s", true, Some("/home/me/s")),
             (None, "~/s", false, None),
-            (None, "s", true, Some("/work/s")),
+            (None, "s", true, Some("/here/s")),
             (None, "  ", true, Some("/home/me/.openclaw")),
             (None, "", true, Some("/home/me/.openclaw")),
             (None, "", false, None),

@@ -19,6 +19,7 @@ impl<'w> Gateway<'w> {
     fn new(world: &'w World) -> Self {
         let gateway = Self { world };
         for (path, sql) in [
+            (gateway.database(), include_str!("../../src/record/schema.sql")),
             (gateway.database(), include_str!("../../src/record/gateway/state-18.sql")),
             (gateway.agent(), include_str!("../../fixtures/openclaw/agent.sql")),
         ] {

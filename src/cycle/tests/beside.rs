@@ -6,7 +6,7 @@ use crate::openclaw::sessions::{Run, Unavailable};
 
 impl World {
     /// A world beside a gateway, its link read once.
-    fn beside() -> Self {
+    pub(super) fn beside() -> Self {
         let mut world = Self::adopted();
         world.sessions = Some(MadeUp::session());
         world.cycle();

@@ -30,17 +30,9 @@ impl World {
     }
 }
 
-/// A world beside a gateway, its link read once.
-fn beside() -> World {
-    let mut world = World::adopted();
-    world.sessions = Some(MadeUp::session());
-    world.cycle();
-    world
-}
-
 #[test]
 fn a_person_who_goes_on_in_a_fork_is_counted_there_and_copies_are_not() {
-    let mut world = beside();
+    let mut world = World::beside();
     let row = world.typed();
     world.disk.append(PATH, row.as_bytes());
     world.cycle();
@@ -63,7 +55,7 @@ fn a_person_who_goes_on_in_a_fork_is_counted_there_and_copies_are_not() {
 
 #[test]
 fn rows_that_stand_in_the_linked_file_and_were_not_read_yet_count_once() {
-    let mut world = beside();
+    let mut world = World::beside();
     world.bind(FORK);
     let rows = world.typed() + &world.typed();
     world.disk.append(PATH, rows.as_bytes());
@@ -92,7 +84,7 @@ fn a_fork_that_was_there_at_first_sight_is_followed_from_its_end() {
 fn a_binding_that_changes_again_is_followed_and_the_old_fork_still_is() {
     const OTHER: &str = "8b1b0a52-0000-4000-8000-000000000008";
     const OTHER_PATH: &str = "/claude/projects/-p/8b1b0a52-0000-4000-8000-000000000008.jsonl";
-    let mut world = beside();
+    let mut world = World::beside();
     // Named before its file is there.
     world.bind(FORK);
     assert!(world.cycle().links[0].forks.is_empty());
@@ -127,7 +119,7 @@ fn a_turn_in_a_fork_counts_once_whatever_is_killed() {
         KillPoint::EventCommitted,
         KillPoint::IntentApplied,
     ] {
-        let mut world = beside();
+        let mut world = World::beside();
         world.bind(FORK);
         let row = world.typed();
         world.disk.append(FORK_PATH, row.as_bytes());
@@ -141,7 +133,7 @@ fn a_turn_in_a_fork_counts_once_whatever_is_killed() {
 
 #[test]
 fn a_fork_that_is_rewritten_counts_what_is_new() {
-    let mut world = beside();
+    let mut world = World::beside();
     world.bind(FORK);
     let rows = world.typed() + &world.typed();
     world.disk.append(FORK_PATH, rows.as_bytes());
@@ -154,7 +146,7 @@ fn a_fork_that_is_rewritten_counts_what_is_new() {
 
 #[test]
 fn a_session_that_openclaw_goes_on_with_in_place_has_no_fork() {
-    let mut world = beside();
+    let mut world = World::beside();
     let thread = world.link().unwrap().thread_id;
     world.bind(thread.as_str());
     let rows = world.prompt() + &world.typed();
@@ -166,4 +158,35 @@ fn a_session_that_openclaw_goes_on_with_in_place_has_no_fork() {
     let row = world.typed();
     world.disk.append(FORK_PATH, row.as_bytes());
     assert!(world.cycle().links[0].forks.is_empty());
+}
+
+#[test]
+fn forks_of_a_session_that_is_gone_wait_with_it() {
+    let mut world = World::beside();
+    world.bind(FORK);
+    let row = world.typed();
+    world.disk.append(FORK_PATH, row.as_bytes());
+    world.cycle();
+    let entry = std::mem::replace(&mut world.sessions.as_mut().unwrap().entry, Ok(None));
+    let row = world.typed();
+    world.disk.append(FORK_PATH, row.as_bytes());
+    assert_eq!((world.outcome(), world.turns()), (Outcome::NoSession, 1));
+    world.sessions.as_mut().unwrap().entry = entry;
+    world.cycle();
+    assert_eq!(world.turns(), 2);
+}
+
+#[test]
+fn a_fork_that_was_there_is_history_also_where_its_link_is_far_behind() {
+    let mut world = World::adopted();
+    let rows: String = (0..4).map(|_| world.typed()).collect();
+    world.disk.append(PATH, rows.as_bytes());
+    world.sessions = Some(MadeUp::session());
+    world.rules.scan_window = 400;
+    world.bind(FORK);
+    let fork = world.copied() + &world.typed();
+    world.disk.append(FORK_PATH, fork.as_bytes());
+    while world.look().behind {}
+    world.look();
+    assert_eq!(world.turns(), 4);
 }

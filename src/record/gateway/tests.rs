@@ -15,6 +15,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let place = Self::bare();
+        place.sql(SCHEMA);
         place.sql(include_str!("state-18.sql"));
         place.sql(&format!(
             r#"INSERT INTO session_state_events VALUES (7, 'adopted:{KEY}', '{KEY}', NULL, 'main',
