@@ -5,6 +5,7 @@
 //! its links was passed once. Deliberately elsewhere: threads and time (`worker`, `mod`), the pass
 //! (`cycle`).
 
+use super::later::Later;
 use super::newcomers::{Newcomer, Newcomers};
 use super::table::Table;
 use super::watching::{Change, Wakes, Watching};
@@ -32,18 +33,6 @@ const CHECKPOINT_AFTER: usize = 200;
 /// How long it is not said again that events were lost.
 const SAID_FOR: Duration = Duration::from_secs(60);
 
-/// How soon the links are read again of which somebody else wrote: a busy gateway writes all the
-/// time, and mostly something else.
-const READ_EVERY: Duration = Duration::from_millis(250);
-
-/// How soon a source is looked at again of which a row waits for the end of OpenClaw's turn.
-const HELD_FOR: Duration = Duration::from_millis(500);
-
-/// How soon, and how long after a file of a session came that is not followed, it is asked whether
-/// OpenClaw goes on with a followed one there: it says so at the end of its turn.
-const FORKS_EVERY: Duration = Duration::from_secs(1);
-const FORKS_FOR: Duration = Duration::from_secs(120);
-
 /// Listings of the folders in a row, while each shows new ones; the next event goes on.
 const MOST_LISTINGS: usize = 8;
 
@@ -68,17 +57,7 @@ pub(super) struct Follower {
     lost_at: Option<Instant>,
     /// The signal log's `data_version` when the links were read.
     version: Option<i64>,
-    /// When the links were read last.
-    read_at: Option<Instant>,
-    /// When they are to be read again, since the log changed too soon after that.
-    due: Option<Instant>,
-    /// The links of which a row waits for the end of OpenClaw's turn, and when they are next looked
-    /// at.
-    held: HashSet<Arc<LinkId>>,
-    held_until: Option<Instant>,
-    /// When a file came that may be a fork of OpenClaw's, and when forks are next asked for.
-    stranger_at: Option<Instant>,
-    forks_due: Option<Instant>,
+    later: Later,
     /// The last event's number then: a smaller one later is a restored log.
     last: Sequence,
 }
@@ -115,12 +94,7 @@ impl Follower {
             to_checkpoint: 0,
             lost_at: None,
             version: None,
-            read_at: None,
-            due: None,
-            held: HashSet::new(),
-            held_until: None,
-            stranger_at: None,
-            forks_due: None,
+            later: Later::default(),
             last: Sequence::default(),
         };
         follower.engine.note_parked()?;
@@ -207,16 +181,13 @@ impl Follower {
                 newcomers.add(session, self.engine.disk());
             }
             if self.engine.store().is_gateway() {
-                let now = Instant::now();
-                self.stranger_at = Some(now);
-                self.forks_due.get_or_insert(now + FORKS_EVERY);
+                self.later.stranger_came();
             }
             return Ok(());
         }
         let is_log = path == self.engine.store().path();
         if is_log || path.extension().is_some_and(|end| end == "sqlite-wal") {
-            self.due = self.due.or_else(|| Some(self.read_at? + READ_EVERY));
-            return self.read_links_if_due();
+            return if self.later.log_changed() { self.read_links() } else { Ok(()) };
         }
         // A folder came or went, or another took its place; or a file that is none of ours.
         let was_watched = self.watching.folder_changed(path);
@@ -332,8 +303,7 @@ impl Follower {
             self.watch_folders();
         }
         if report.each().any(|report| report.outcome == Outcome::Held) {
-            self.held.insert(Arc::clone(&id));
-            self.held_until.get_or_insert(Instant::now() + HELD_FOR);
+            self.later.hold(Arc::clone(&id));
         }
         if report.behind && self.engine.catches_up_at_once() {
             self.behind.insert(Arc::clone(&id));
@@ -407,23 +377,18 @@ impl Follower {
 
     /// When something is to be done that no event tells.
     pub(super) fn due(&self) -> Option<Instant> {
-        [self.due, self.held_until, self.forks_due].into_iter().flatten().min()
+        self.later.due()
     }
 
     /// Does what is due.
     pub(super) fn on_time(&mut self) -> Result<()> {
-        let now = Instant::now();
-        if self.held_until.take_if(|until| *until <= now).is_some() {
-            for id in std::mem::take(&mut self.held) {
-                self.enqueue(id);
-            }
+        for id in self.later.take_held() {
+            self.enqueue(id);
         }
-        if self.forks_due.take_if(|due| *due <= now).is_some() {
+        if self.later.take_forks() {
             self.find_forks()?;
-            let goes_on = self.stranger_at.is_some_and(|at| now - at < FORKS_FOR);
-            self.forks_due = goes_on.then(|| now + FORKS_EVERY);
         }
-        if self.due.is_some() { self.read_links_if_due() } else { Ok(()) }
+        if self.later.are_links_due() { self.read_links() } else { Ok(()) }
     }
 
     /// Lets the links be passed of which OpenClaw made forks that are not followed yet.
@@ -440,17 +405,9 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the links again, unless they were read just now.
-    fn read_links_if_due(&mut self) -> Result<()> {
-        if self.due.is_some_and(|due| Instant::now() < due) {
-            return Ok(());
-        }
-        self.read_links()
-    }
-
     /// Reads the links again where another program has written since.
     fn read_links(&mut self) -> Result<()> {
-        self.due = None;
+        self.later.links_looked_at(false);
         if self.engine.was_reopened()? {
             // What it lacks of ours is found where its files are looked at.
             self.version = None;
@@ -460,7 +417,7 @@ impl Follower {
         if self.version == Some(version) {
             return Ok(());
         }
-        self.read_at = Some(Instant::now());
+        self.later.links_looked_at(true);
         let last = self.engine.log().last_sequence_ever()?;
         if last < self.last {
             // A restored log: what it lost is found where its files are looked at.
@@ -507,8 +464,7 @@ impl Follower {
         self.queue.clear();
         self.queued.clear();
         self.behind.clear();
-        self.held.clear();
-        self.held_until = None;
+        self.later.give_up();
         self.cycle = None;
         self.version = None;
         if let Some(newcomers) = &mut self.newcomers {

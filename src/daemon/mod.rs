@@ -7,6 +7,7 @@
 
 mod follower;
 mod hung;
+mod later;
 mod newcomers;
 mod signals;
 mod table;
