@@ -57,7 +57,7 @@ pub(crate) enum Dequeue {
 
 /// One message in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "five answers that do not depend on each other")]
+#[expect(clippy::struct_excessive_bools, reason = "answers that do not depend on each other")]
 struct QueueEntry {
     start: u64,
     end: u64,
@@ -69,6 +69,9 @@ struct QueueEntry {
     command_uuid: Option<String>,
     /// Whether a program put it there.
     is_machine: bool,
+    /// Whether it is a command or a shell line.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_command: bool,
     /// Whether it is images without words.
     is_image: bool,
     /// Lines of its text, by which a row is told that joins several.
@@ -140,9 +143,13 @@ impl QueueState {
         } else if is(operation, "dequeue") {
             self.dequeue(&found);
         } else if is(operation, "popAll") {
-            // Pulled back into the editor, all of them, by one row or by one for each: what comes
-            // of it is a row of its own.
-            self.open.retain(|entry| entry.is_machine);
+            // Pulled back into the editor, by a row for each or by one for all: what comes of it is a
+            // row of its own.
+            if found.text.is_some() {
+                self.find(&found, 0);
+            } else {
+                self.open.retain(|entry| entry.is_machine);
+            }
         } else if is(operation, "remove") {
             return self.remove(&found, version, settings);
         }
@@ -170,6 +177,7 @@ impl QueueState {
                 .map(|uuid| uuid.word().into_owned())
                 .filter(|uuid| is_plain_id(uuid)),
             is_machine: is_of_program || shape::is_machine_entry(&text),
+            is_command: shape::is_typed_call(&text),
             is_image: rules::class_of_words(&row.content) == Class::HumanImage,
             lines: found.lines,
             rows: self.rows,
@@ -197,8 +205,14 @@ impl QueueState {
         version: Option<Version>,
         settings: Settings,
     ) -> Option<ProvenRow> {
-        // A person's message goes before a notice that waits for the turn to end.
-        let first = self.open.iter().position(|entry| !entry.is_machine).unwrap_or(0);
+        // A person's message goes before a notice that waits for the turn to end; commands and shell
+        // lines wait for it themselves.
+        let first = self
+            .open
+            .iter()
+            .position(|entry| !entry.is_machine && !entry.is_command)
+            .or_else(|| self.open.iter().position(|entry| entry.is_machine))
+            .unwrap_or(0);
         let mut entry = self.find(found, first)?;
         entry.is_guess = first > 0 && found.text.is_none();
         // A reason is given only where the message has a row of its own.

@@ -191,6 +191,16 @@ pub(crate) fn is_compact_call(text: &str) -> bool {
         .is_some_and(|behind| behind.is_empty() || behind.starts_with(char::is_whitespace))
 }
 
+/// Whether a text is typed as a command or a shell line is; a path has more slashes.
+pub(crate) fn is_typed_call(text: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
+    text.strip_prefix('!').is_some_and(|line| !line.is_empty())
+        || text.strip_prefix('/').is_some_and(|behind| {
+            let name = behind.split(char::is_whitespace).next().unwrap_or_default();
+            !name.is_empty() && name.chars().all(is_name)
+        })
+}
+
 /// What a queue entry says that a program put into the queue. Echoes of commands, shell lines and
 /// hooks never go through it: there their tags were typed.
 pub(crate) fn is_machine_entry(text: &str) -> bool {

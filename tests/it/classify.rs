@@ -103,7 +103,7 @@ fn text_is_shown_on_a_terminal_only() {
 }
 
 /// Files of one family, oldest first, and the turns in all of them together.
-const FAMILIES: [(&[&str], u64); 10] = [
+const FAMILIES: [(&[&str], usize); 10] = [
     (&["08-resumed-at-once-2.0.1"], 3),
     (&["08-resumed-2.0.42"], 4),
     (&["08-resumed-2.1.17"], 3),
@@ -123,6 +123,13 @@ const FAMILIES: [(&[&str], u64); 10] = [
     ),
 ];
 
+/// How many rows of some files together count.
+fn counted(world: &World, files: &[&str]) -> usize {
+    let found = world.run(&[&["classify", "--json"], files].concat());
+    let rows = found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    rows.filter(|row| row["human"] == true).count()
+}
+
 #[test]
 fn a_family_counts_each_message_once() {
     let world = World::new();
@@ -132,12 +139,24 @@ fn a_family_counts_each_message_once() {
             .iter()
             .map(|name| fixtures.join(format!("{name}.jsonl")).to_str().unwrap().to_owned())
             .collect();
-        let args = ["classify", "--json"].into_iter().chain(files.iter().map(String::as_str));
-        let found = world.run(&args.collect::<Vec<_>>());
-        let rows = found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let counted = rows.filter(|row| row["human"] == true).count();
-        assert_eq!(counted as u64, turns, "{files:?}");
+        let files: Vec<_> = files.iter().map(String::as_str).collect();
+        assert_eq!(counted(&world, &files), turns, "{files:?}");
     }
+}
+
+#[test]
+fn a_row_that_its_own_line_proves_counts() {
+    let world = World::new();
+    let folder = folder(&world);
+    let old = std::fs::read_to_string(folder.join("old.jsonl")).unwrap();
+    let turns = |text: &str| {
+        let file = world.path().join("glued.jsonl");
+        write(&file, text);
+        counted(&world, &[file.to_str().unwrap()])
+    };
+    let (first, rest) = old.split_once('\n').unwrap();
+    assert_eq!(turns(&old), 1);
+    assert_eq!(turns(&format!("{first}\n{}", rest.replace('\n', ""))), 1);
 }
 
 #[test]

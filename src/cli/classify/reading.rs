@@ -143,7 +143,7 @@ fn take_line(
         }
         return;
     }
-    for row in &mut judged {
+    for mut row in judged {
         let is_countable = row.verdict.human || row.compat.is_some();
         for proven in row.proves.drain(..) {
             let fresh = known.insert(proven.identity);
@@ -158,8 +158,6 @@ fn take_line(
         {
             row.verdict = row.verdict.known();
         }
-    }
-    for row in judged {
         rows.add(number, row);
     }
 }
