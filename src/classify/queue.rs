@@ -19,6 +19,9 @@ use std::collections::VecDeque;
 /// Entries that are kept at most; a person does not queue more, so the oldest is lost by an error.
 const MAX_ENTRIES: usize = 256;
 
+/// Entries of other processes that are kept at most.
+const MAX_LEFT: usize = 32;
+
 /// A program's prompt is taken from the queue within this time (2 to 30 ms were measured); a
 /// person's waits for the turn to end.
 const AT_ONCE_MS: i64 = 100;
@@ -31,6 +34,10 @@ const FIRE_MS: i64 = 1000;
 pub struct QueueState {
     /// Entries that wait, oldest first.
     open: VecDeque<QueueEntry>,
+    /// Entries that waited when a person typed at an idle prompt: lost with their process, or still
+    /// waiting in another one that writes into the same file. Only what means them takes them.
+    #[serde(default)]
+    left: VecDeque<QueueEntry>,
     /// Entries that were taken since the agent last spoke.
     taken: VecDeque<QueueEntry>,
     /// User and assistant rows so far.
@@ -122,7 +129,7 @@ pub(crate) struct Delivery {
 impl QueueState {
     /// Whether nothing waits and nothing was just taken.
     pub(crate) fn is_idle(&self) -> bool {
-        self.open.is_empty() && self.taken.is_empty()
+        self.open.is_empty() && self.taken.is_empty() && self.left.is_empty()
     }
 
     /// What was taken since the last row of the conversation.
@@ -213,7 +220,9 @@ impl QueueState {
             .position(|entry| !entry.is_machine && !entry.is_command)
             .or_else(|| self.open.iter().position(|entry| entry.is_machine))
             .unwrap_or(0);
-        let mut entry = self.find(found, first)?;
+        // A process removes what it put in; with nothing of its own there, it is not the one that
+        // was idle.
+        let mut entry = self.find(found, first).or_else(|| self.left.pop_back())?;
         entry.is_guess = first > 0 && found.text.is_none();
         // A reason is given only where the message has a row of its own.
         let may_be_only_copy = !entry.is_machine && !found.row.has_reason;
@@ -241,19 +250,20 @@ impl QueueState {
     /// `first`.
     fn find(&mut self, found: &QueueRow<'_>, first: usize) -> Option<QueueEntry> {
         let command = found.row.command_uuid.map(RawStr::word);
-        let by_command = command.and_then(|uuid| {
-            self.open.iter().position(|entry| entry.command_uuid.as_deref() == Some(&*uuid))
-        });
-        let index = match &found.text {
-            _ if by_command.is_some() => by_command,
-            Some(text) => self
-                .open
-                .iter()
-                .position(|entry| entry.text.as_ref() == Some(text))
-                .or_else(|| self.open.iter().position(|entry| entry.text.is_none())),
-            None => Some(first),
+        let has_command = |entry: &QueueEntry| {
+            command.is_some() && entry.command_uuid.as_deref() == command.as_deref()
         };
-        self.open.remove(index?)
+        let has_text = |entry: &QueueEntry| found.text.is_some() && entry.text == found.text;
+        let named = remove_first(&mut self.open, has_command)
+            .or_else(|| remove_first(&mut self.open, has_text))
+            .or_else(|| remove_first(&mut self.left, has_command))
+            .or_else(|| remove_first(&mut self.left, has_text));
+        match &found.text {
+            _ if named.is_some() => named,
+            // Entries with images are written without their content.
+            Some(_) => remove_first(&mut self.open, |entry| entry.text.is_none()),
+            None => self.open.remove(first),
+        }
     }
 
     fn take(&mut self, mut entry: QueueEntry) {
@@ -286,10 +296,11 @@ impl QueueState {
             let entry = self.taken.remove(index);
             self.put_back();
             entry.map(|entry| QueueEntry { rows: self.rows, ..entry })
+        } else if let Some(entry) = remove_first(&mut self.left, has_text) {
+            Some(QueueEntry { is_at_once: entry.was_taken_at_once(self.dequeued_at), ..entry })
         } else {
             // Entries with images are written without their content.
-            let index = self.taken.iter().position(|entry| entry.text.is_none());
-            index.and_then(|index| self.taken.remove(index))
+            remove_first(&mut self.taken, |entry| entry.text.is_none())
         };
         entry.map_or_else(Delivery::default, |entry| Delivery {
             was_queued: true,
@@ -346,14 +357,22 @@ impl QueueState {
     }
 
     /// A person typed at an idle prompt: what waited was delivered first, so that whatever is still
-    /// open then was lost with its process or flushed in a way that left no row.
+    /// open then was lost with its process, was flushed in a way that left no row, or is another
+    /// process's.
     pub(crate) fn was_empty(&mut self, at: Option<Timestamp>) {
         if self.taken.iter().any(|entry| !entry.is_counted) {
             // One was just taken, and this may be it in other words.
             return;
         }
         // What was queued while the row was still held back by a hook waits.
-        self.open.retain(|entry| entry.at.zip(at).is_some_and(|(queued, typed)| queued > typed));
+        let waits =
+            |entry: &QueueEntry| entry.at.zip(at).is_some_and(|(queued, typed)| queued > typed);
+        let (open, left) = std::mem::take(&mut self.open).into_iter().partition(waits);
+        self.open = open;
+        let left: VecDeque<QueueEntry> = left;
+        self.left.extend(left.into_iter().filter(|entry| !entry.is_machine));
+        let too_many = self.left.len().saturating_sub(MAX_LEFT);
+        self.left.drain(..too_many);
     }
 
     /// A row of the conversation was passed; the agent's own ends what was being delivered.
@@ -377,6 +396,15 @@ impl QueueState {
             entry.is_machine = true;
         }
     }
+}
+
+/// Takes out the oldest entry that is so.
+fn remove_first(
+    entries: &mut VecDeque<QueueEntry>,
+    is_so: impl Fn(&QueueEntry) -> bool,
+) -> Option<QueueEntry> {
+    let index = entries.iter().position(is_so)?;
+    entries.remove(index)
 }
 
 impl QueueEntry {

@@ -231,7 +231,10 @@ impl Reader {
         let identity = match row.uuid {
             _ if !is_countable && !is_queue_row => None,
             Some(uuid) => Some(Identity::of_uuid(&self.key, &uuid.word())),
-            None => Some(whole.identity(&self.key)?),
+            None => match at.filter(|_| is_kept) {
+                Some(at) => Some(self.queued_identity(row, at, text.as_ref())),
+                None => Some(whole.identity(&self.key)?),
+            },
         };
         let aliases = match at.filter(|_| is_countable && row.is_kind("user")) {
             Some(at) => self.aliases(row, at, text.as_ref()),
@@ -299,6 +302,14 @@ impl Reader {
         let images = row.message.content.has_image().then_some("image");
         let said = text.map(TextHash::as_str).into_iter().chain(images);
         said.map(|said| Identity::of_moment(&self.key, at, said)).collect()
+    }
+
+    /// What a message that was put into the queue is known by: such rows have no uuid, and their
+    /// bytes change where a file is saved again or copied under another session's name.
+    fn queued_identity(&self, row: &Row<'_>, at: Timestamp, text: Option<&TextHash>) -> Identity {
+        let command = row.command_uuid.and_then(plain_id);
+        let said = command.as_deref().or(text.map(TextHash::as_str)).unwrap_or_default();
+        Identity::of_moment(&self.key, at, &format!("enqueue:{said}"))
     }
 
     /// Takes the version that a row names; mostly it is the one before.

@@ -517,6 +517,31 @@ fn a_row_that_is_written_again_is_a_copy() {
 }
 
 #[test]
+fn a_message_that_only_queue_rows_hold_is_a_copy_also_in_other_bytes() {
+    let mut world = World::adopted();
+    let typed = world.unmarked("start the mill").replace("2.1.332", "2.1.90");
+    let at = world.tick();
+    let at = humantime::format_rfc3339_millis(
+        std::time::UNIX_EPOCH + std::time::Duration::from_millis(u64::try_from(at.0).unwrap()),
+    );
+    let queued = [
+        format!(
+            r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"{at}","content":"oil it"}}"#
+        ),
+        format!(
+            r#"{{"operation":"enqueue","content":"oil\u0020it","sessionId":"b","timestamp":"{at}","type":"queue-operation"}}"#
+        ),
+    ];
+    let removed = r#"{"type":"queue-operation","operation":"remove"}"#;
+    world.disk.append(PATH, typed.as_bytes());
+    for row in &queued {
+        world.disk.append(PATH, format!("{row}\n{removed}\n").as_bytes());
+        world.cycle();
+        assert_eq!(world.turns(), 2);
+    }
+}
+
+#[test]
 fn what_a_resumed_session_writes_again_under_new_uuids_is_a_copy() {
     let mut world = World::adopted();
     let text = r#"{"type":"text","text":"what is it?"}"#;
