@@ -231,10 +231,11 @@ impl Reader {
         let identity = match row.uuid {
             _ if !is_countable && !is_queue_row => None,
             Some(uuid) => Some(Identity::of_uuid(&self.key, &uuid.word())),
-            None => match at.filter(|_| is_kept) {
-                Some(at) => Some(self.queued_identity(row, at, text.as_ref())),
-                None => Some(whole.identity(&self.key)?),
-            },
+            None => {
+                let queued =
+                    is_kept.then(|| self.queued_identity(row, at, text.as_ref())).flatten();
+                Some(queued.map_or_else(|| whole.identity(&self.key), Ok)?)
+            }
         };
         let aliases = match at.filter(|_| is_countable && row.is_kind("user")) {
             Some(at) => self.aliases(row, at, text.as_ref()),
@@ -305,11 +306,17 @@ impl Reader {
     }
 
     /// What a message that was put into the queue is known by: such rows have no uuid, and their
-    /// bytes change where a file is saved again or copied under another session's name.
-    fn queued_identity(&self, row: &Row<'_>, at: Timestamp, text: Option<&TextHash>) -> Identity {
+    /// bytes change where a file is saved again or copied under another session's name. Without
+    /// words, a command or a time there is nothing but the bytes.
+    fn queued_identity(
+        &self,
+        row: &Row<'_>,
+        at: Option<Timestamp>,
+        text: Option<&TextHash>,
+    ) -> Option<Identity> {
         let command = row.command_uuid.and_then(plain_id);
-        let said = command.as_deref().or(text.map(TextHash::as_str)).unwrap_or_default();
-        Identity::of_moment(&self.key, at, &format!("enqueue:{said}"))
+        let said = command.as_deref().or(text.map(TextHash::as_str))?;
+        Some(Identity::of_moment(&self.key, at?, &format!("enqueue:{said}")))
     }
 
     /// Takes the version that a row names; mostly it is the one before.
