@@ -542,6 +542,26 @@ fn a_message_that_only_queue_rows_hold_is_a_copy_also_in_other_bytes() {
 }
 
 #[test]
+fn two_images_queued_in_the_same_millisecond_are_two_messages() {
+    let mut world = World::adopted();
+    let typed = world.unmarked("start the mill").replace("2.1.332", "2.1.90");
+    let at = world.tick();
+    let at = humantime::format_rfc3339_millis(
+        std::time::UNIX_EPOCH + std::time::Duration::from_millis(u64::try_from(at.0).unwrap()),
+    );
+    world.disk.append(PATH, typed.as_bytes());
+    for (data, turns) in [("AAAA", 2), ("BBBB", 3), ("BBBB", 3)] {
+        let queued = format!(
+            r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"{at}","content":[{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}]}}"#
+        );
+        let removed = r#"{"type":"queue-operation","operation":"remove"}"#;
+        world.disk.append(PATH, format!("{queued}\n{removed}\n").as_bytes());
+        world.cycle();
+        assert_eq!(world.turns(), turns);
+    }
+}
+
+#[test]
 fn what_a_resumed_session_writes_again_under_new_uuids_is_a_copy() {
     let mut world = World::adopted();
     let text = r#"{"type":"text","text":"what is it?"}"#;
