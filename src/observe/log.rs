@@ -1,6 +1,6 @@
 //! Facts as log lines: each repeated state once, not once a cycle.
 
-use super::{Fact, Lack, Observer};
+use super::{Contact, Fact, Lack, Observer};
 use crate::ids::SessionKey;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -57,6 +57,23 @@ impl LogObserver {
             return Meeting::Known;
         }
         if unknown.len() > NAMED { Meeting::TooMany } else { Meeting::First }
+    }
+
+    fn observe_contact(&self, contact: Contact<'_>) {
+        match contact {
+            Contact::Made { url, version } => {
+                self.is_new("gateway".to_owned(), "connected");
+                info!(url, version, "Connected to the gateway.");
+            }
+            Contact::Lost { reason } => {
+                if self.is_new("gateway".to_owned(), &reason.to_string()) {
+                    warn!(cause = reason.as_str(), %reason, "There is no connection to the gateway; going by its databases until there is.");
+                }
+            }
+            Contact::Call { method, outcome, took } => {
+                debug!(method, outcome, ms = took.as_secs_f64() * 1e3, "Called the gateway.");
+            }
+        }
     }
 
     fn observe_lack(&self, session: &SessionKey, lack: Lack<'_>) {
@@ -158,6 +175,7 @@ impl Observer for LogObserver {
                     warn!(folder = %folder.display(), reason, "A folder cannot be watched, and perhaps others; they wait for the next cycle.");
                 }
             }
+            Fact::Gateway(contact) => self.observe_contact(contact),
             Fact::SessionStore { session, lack } => self.observe_lack(session, lack),
             Fact::Drift { field, name, version } => match self.meet(field, name) {
                 Meeting::First => {

@@ -8,8 +8,10 @@ mod log;
 
 use crate::ids::{Sequence, SessionKey};
 use crate::openclaw::sessions::Unavailable;
+use crate::openclaw::socket::CallError;
 pub use log::LogObserver;
 use std::path::Path;
+use std::time::Duration;
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +130,8 @@ pub enum Fact<'a> {
         /// Whether it is looked at every two seconds; else it waits for the next cycle.
         polled: bool,
     },
+    /// Something about the connection to a gateway.
+    Gateway(Contact<'a>),
     /// OpenClaw's session store does not tell all of a session.
     SessionStore {
         /// The session.
@@ -143,6 +147,32 @@ pub enum Fact<'a> {
         name: &'a str,
         /// The version of the program that wrote it.
         version: Option<&'a str>,
+    },
+}
+
+/// How it stands with a gateway's WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contact<'a> {
+    /// It is open.
+    Made {
+        /// Where.
+        url: &'a str,
+        /// The gateway's version.
+        version: &'a str,
+    },
+    /// It is not open, and should be.
+    Lost {
+        /// Why.
+        reason: &'a CallError,
+    },
+    /// A call of a gateway's method came to its end.
+    Call {
+        /// The method.
+        method: &'static str,
+        /// `ok`, or a word for what went wrong.
+        outcome: &'static str,
+        /// How long it took.
+        took: Duration,
     },
 }
 

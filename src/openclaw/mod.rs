@@ -7,5 +7,12 @@
 
 pub mod folder;
 pub mod sessions;
+pub mod socket;
 
 pub use folder::OpenclawFolder;
+
+/// The name of this machine, as a gateway on it writes it into its lease.
+#[must_use]
+pub fn this_host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
