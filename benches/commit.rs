@@ -44,6 +44,7 @@ fn engine(home: &Home) -> (Engine, LinkId) {
     let session = disk.sessions().files.remove(0);
     let state = StateFolder::at(home.path().join("state"));
     let mut engine = Engine::open(Plan {
+        access: None,
         store: Store::Embedded(state.signal_log()),
         state,
         runtime: home.path().join("run"),

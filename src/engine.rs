@@ -16,7 +16,9 @@ use crate::link::{Link, LinkId};
 use crate::lock::{Lock, number};
 use crate::observe::{Fact, LogObserver, Observer};
 use crate::openclaw::sessions::{SessionStores, Sessions};
-use crate::record::{LinkFilter, Retention, SignalLog, Store};
+use crate::openclaw::socket::{Access, ActiveRuns, Gateway, Runs};
+use crate::openclaw::this_host;
+use crate::record::{LinkFilter, Owner, Retention, SignalLog, Store};
 use crate::state::StateFolder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +36,8 @@ pub struct Engine {
     patience: Arc<Patience>,
     observer: LogObserver,
     sessions: Option<SessionStores>,
+    gateway: Option<Arc<Gateway>>,
+    runs: Option<Runs>,
     lock: Option<Arc<Lock>>,
     store: Store,
     /// The databases as they were opened; `None` for copies in memory.
@@ -49,6 +53,13 @@ struct Files {
     journal: (PathBuf, (u64, u64)),
 }
 
+/// What goes on when a thread takes another's place.
+#[derive(Debug, Clone)]
+pub struct Held {
+    lock: Arc<Lock>,
+    gateway: Option<Arc<Gateway>>,
+}
+
 /// What an engine is made from.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -56,6 +67,8 @@ pub struct Plan {
     pub state: StateFolder,
     /// Where the signal log is.
     pub store: Store,
+    /// How the gateway of that log is reached, if it is one's.
+    pub access: Option<Access>,
     /// The folder for the lock of the signal log.
     pub runtime: PathBuf,
     /// The Claude folders.
@@ -72,27 +85,29 @@ impl Engine {
         plan.state.create()?;
         let log = open_log(&plan.store)?;
         let lock = Arc::new(Lock::take(&plan.state, plan.store.path(), &plan.runtime)?);
-        Self::open_under(plan, log, lock, Arc::default())
+        let gateway = gateway(&plan)?;
+        Self::open_under(plan, log, Held { lock, gateway }, Arc::default())
     }
 
-    /// Opens everything once more, under the locks that are held already, for a thread that takes
-    /// another's place.
-    pub fn open_again(plan: Plan, lock: Arc<Lock>, patience: Arc<Patience>) -> Result<Self> {
+    /// Opens everything once more, with what is held already, for a thread that takes another's
+    /// place.
+    pub fn open_again(plan: Plan, held: Held, patience: Arc<Patience>) -> Result<Self> {
         let log = open_log(&plan.store)?;
-        lock.follow(plan.store.path())?;
-        Self::open_under(plan, log, lock, patience)
+        held.lock.follow(plan.store.path())?;
+        Self::open_under(plan, log, held, patience)
     }
 
     fn open_under(
         plan: Plan,
         (log, log_number): (SignalLog, (u64, u64)),
-        lock: Arc<Lock>,
+        Held { lock, gateway }: Held,
         patience: Arc<Patience>,
     ) -> Result<Self> {
         let key = plan.state.hash_key()?;
         let path = plan.state.journal();
         let journal = Journal::open(&path, &key)?;
-        let mut engine = Self::new(plan, log, journal, key, Some(lock), patience);
+        let mut engine = Self::new(plan, log, journal, key, gateway, patience);
+        engine.lock = Some(lock);
         let of_journal = number(&path)?;
         engine.files = Some(Files { log: log_number, journal: (path, of_journal) });
         Ok(engine)
@@ -103,7 +118,8 @@ impl Engine {
         let key = plan.state.hash_key_unsaved()?;
         let log = plan.store.copy_in_memory()?;
         let journal = Journal::copy_in_memory(&plan.state.journal(), &key)?;
-        Ok(Self::new(plan, log, journal, key, None, Arc::default()))
+        let gateway = gateway(&plan)?;
+        Ok(Self::new(plan, log, journal, key, gateway, Arc::default()))
     }
 
     fn new(
@@ -111,7 +127,7 @@ impl Engine {
         log: SignalLog,
         journal: Journal,
         key: HashKey,
-        lock: Option<Arc<Lock>>,
+        gateway: Option<Arc<Gateway>>,
         patience: Arc<Patience>,
     ) -> Self {
         let sessions = match &plan.store {
@@ -129,7 +145,9 @@ impl Engine {
             retention: plan.retention,
             observer: LogObserver::default(),
             sessions,
-            lock,
+            runs: gateway.clone().map(Runs::of),
+            gateway,
+            lock: None,
             store: plan.store,
             files: None,
             reopened: false,
@@ -138,15 +156,18 @@ impl Engine {
 
     /// Takes other settings from now on; the state folder and the signal log stay.
     pub fn reconfigure(&mut self, plan: Plan) {
+        if let Some((gateway, access)) = self.gateway.as_ref().zip(plan.access.as_ref()) {
+            gateway.reach_by(access);
+        }
         self.disk.set_roots(plan.claude_dirs);
         self.rules = plan.rules;
         self.retention = plan.retention;
     }
 
-    /// The locks, for who takes our place.
+    /// What is held, for who takes our place; `None` where nothing is, in a rehearsal.
     #[must_use]
-    pub fn lock(&self) -> Option<Arc<Lock>> {
-        self.lock.clone()
+    pub fn held(&self) -> Option<Held> {
+        Some(Held { lock: self.lock.clone()?, gateway: self.gateway.clone() })
     }
 
     /// How long our calls to the disks take, for who watches.
@@ -159,14 +180,20 @@ impl Engine {
     pub fn cycle(&mut self) -> Result<CycleReport> {
         self.check_files()?;
         self.disk.refresh();
-        self.find_sessions()?;
+        self.find_gateway()?;
         let report = self.means().run()?;
         self.checkpoint()?;
         Ok(report)
     }
 
-    /// Asks the gateway's database where agents keep their sessions.
-    fn find_sessions(&mut self) -> Result<()> {
+    /// Asks the gateway's database where agents keep their sessions, and where the gateway listens.
+    fn find_gateway(&mut self) -> Result<()> {
+        if let Some(gateway) = &self.gateway {
+            let (now, here) = (SystemClock.now(), this_host());
+            let owner = self.log.owner()?;
+            let is_here = |owner: &Owner| owner.is_live(now) && !owner.is_elsewhere(&here);
+            gateway.listens_on(owner.filter(is_here).and_then(|owner| owner.port));
+        }
         if let Some(sessions) = &mut self.sessions {
             let databases = self.log.agent_databases()?;
             sessions.set_places(databases.into_iter().map(|found| (found.agent_id, found.path)));
@@ -178,7 +205,7 @@ impl Engine {
     pub fn refresh(&mut self) -> Result<()> {
         self.check_files()?;
         self.disk.refresh();
-        self.find_sessions()
+        self.find_gateway()
     }
 
     /// Finishes what an earlier life began, and forgets what is left of links that are no more.
@@ -277,6 +304,7 @@ impl Engine {
             key: &self.key,
             rules: &self.rules,
             sessions: self.sessions.as_ref().map(|sessions| sessions as &dyn Sessions),
+            runs: self.runs.as_ref().map(|runs| runs as &dyn ActiveRuns),
             is_awaited: &|| false,
         }
     }
@@ -360,6 +388,11 @@ impl Engine {
     pub const fn log(&self) -> &SignalLog {
         &self.log
     }
+}
+
+/// The connection to the gateway whose log it is.
+fn gateway(plan: &Plan) -> Result<Option<Arc<Gateway>>> {
+    plan.access.clone().map(|access| Gateway::new(access).map(Arc::new)).transpose()
 }
 
 /// Opens the signal log, and says which file that was.

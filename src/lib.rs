@@ -26,6 +26,7 @@
 //! | what happens when a disk hangs | [`disk::Patience`] is what is seen of it, `daemon/hung.rs` acts |
 //! | what survives `kill -9` at any instruction | [`journal`], its intents; the three commits in `cycle/recording.rs`; an event that is there already is found in `record/window.rs` |
 //! | where reading starts, and what is history | `cycle/first_sight.rs` |
+//! | whether OpenClaw runs a turn; how a gateway is called | [`openclaw::socket`] |
 //! | which signal log; when a gateway's database is only read | `record/store.rs`, `record/shape.rs` |
 //! | the text of a notice | [`notice`] |
 //!

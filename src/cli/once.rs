@@ -26,7 +26,7 @@ pub(super) struct OnceArgs {
 }
 
 pub(super) fn run(args: &OnceArgs, context: Context) -> Result<()> {
-    let mut plan = plan(&context, &context.loaded.settings, Mode::Once);
+    let mut plan = plan(&context, &context.loaded, Mode::Once);
     plan.rules.explain = args.explain;
     let clock = SystemClock;
     let mut engine = if args.dry_run { Engine::rehearse(plan)? } else { Engine::open(plan)? };

@@ -25,7 +25,7 @@ pub(super) fn run(
 ) -> Result<()> {
     let settings = &context.loaded.settings;
     check(&context.loaded)?;
-    let plan = plan(context, settings, Mode::Daemon);
+    let plan = plan(context, &context.loaded, Mode::Daemon);
     daemon::run(plan, args.standby, setup(settings), &|| {
         let loaded = load(overrides, env)?;
         check(&loaded)?;
@@ -35,7 +35,7 @@ pub(super) fn run(
                 loaded.store.path().display()
             )));
         }
-        Ok((setup(&loaded.settings), self::plan(context, &loaded.settings, Mode::Daemon)))
+        Ok((setup(&loaded.settings), self::plan(context, &loaded, Mode::Daemon)))
     })
 }
 
@@ -61,10 +61,12 @@ pub(super) enum Mode {
 }
 
 /// What an engine is made from, by the configuration.
-pub(super) fn plan(context: &Context, settings: &Settings, mode: Mode) -> Plan {
+pub(super) fn plan(context: &Context, loaded: &Loaded, mode: Mode) -> Plan {
+    let settings = &loaded.settings;
     Plan {
         state: context.state.clone(),
         store: context.loaded.store.clone(),
+        access: loaded.access.clone(),
         runtime: context.runtime.clone(),
         claude_dirs: settings.claude_dirs.clone(),
         rules: rules(settings, mode),

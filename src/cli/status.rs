@@ -8,6 +8,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::error::Result;
 use crate::ids::Sequence;
 use crate::lock;
+use crate::openclaw::this_host;
 use crate::record::{LinkFilter, Owner, SignalLog};
 use clap::Args;
 use serde_json::{Value, json};
@@ -117,11 +118,6 @@ fn owner_line(owner: Option<&Owner>) -> String {
         }
         _ => process,
     }
-}
-
-/// The name of this host, as Node tells it.
-fn this_host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn of_session(

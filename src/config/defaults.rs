@@ -71,6 +71,8 @@ pub(super) const fn settings(claude_dirs: Vec<PathBuf>) -> Settings {
     Settings {
         store: STORE,
         accept_schema: None,
+        gateway_url: None,
+        gateway_token_file: None,
         claude_dirs,
         cycle: CYCLE,
         first_cycle: FIRST_CYCLE,

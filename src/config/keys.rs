@@ -7,8 +7,9 @@ use super::value::{self, Raw, Shown};
 use super::{ActiveRun, Adopt, CatchUp, Choice, Environment, Settings, StoreChoice, Watch, units};
 use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
+use crate::openclaw::socket::GatewayUrl;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The key whose default is found and not built in.
@@ -76,6 +77,16 @@ enum Kind {
         set: fn(&mut Settings, Watch),
         get: fn(&Settings) -> Watch,
     },
+    /// Where a gateway is, or nothing.
+    Url {
+        set: fn(&mut Settings, Option<GatewayUrl>),
+        get: fn(&Settings) -> Option<&GatewayUrl>,
+    },
+    /// A file, or none.
+    File {
+        set: fn(&mut Settings, Option<PathBuf>),
+        get: fn(&Settings) -> Option<&Path>,
+    },
     /// A version, or none.
     Version {
         set: fn(&mut Settings, Option<u32>),
@@ -101,6 +112,17 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "accept_schema",
         kind: Kind::Version { set: |s, v| s.accept_schema = v, get: |s| s.accept_schema },
+    },
+    Key {
+        name: "gateway_url",
+        kind: Kind::Url { set: |s, v| s.gateway_url = v, get: |s| s.gateway_url.as_ref() },
+    },
+    Key {
+        name: "gateway_token_file",
+        kind: Kind::File {
+            set: |s, v| s.gateway_token_file = v,
+            get: |s| s.gateway_token_file.as_deref(),
+        },
     },
     Key {
         name: CLAUDE_DIRS,
@@ -236,6 +258,13 @@ impl Key {
             }
             Kind::Switch { set, .. } => value::switch(raw).map(|v| set(settings, v)),
             Kind::Watch { set, .. } => value::word(raw).and_then(watch).map(|v| set(settings, v)),
+            Kind::Url { set, .. } => {
+                value::optional(raw, GatewayUrl::parse).map(|v| set(settings, v))
+            }
+            Kind::File { set, .. } => {
+                value::optional(raw, |text| value::from_home(Path::new(text), env.home.as_deref()))
+                    .map(|v| set(settings, v))
+            }
             Kind::Version { set, .. } => value::version(raw).map(|v| set(settings, v)),
             Kind::Choice { set, .. } => value::word(raw).and_then(|word| set(settings, word)),
         };
@@ -268,6 +297,14 @@ impl Key {
                 units::write_duration(*POLLS.start()),
                 units::write_duration(*POLLS.end())
             ),
+            Kind::Url { .. } => {
+                "\"wss://\" and a host, or \"ws://\" and this host (127.0.0.1, [::1], localhost), \
+                 since a token goes there; \"\" for none"
+                    .to_owned()
+            }
+            Kind::File { .. } => {
+                "one file, absolute or beginning with \"~/\", or \"\" for none".to_owned()
+            }
             Kind::Version { .. } => "one version, such as \"19\", or \"\" for none".to_owned(),
             Kind::Choice { words, .. } => {
                 let quoted: Vec<_> = words().iter().map(|word| format!("\"{word}\"")).collect();
@@ -293,6 +330,12 @@ impl Key {
                 Watch::Native => "native".to_owned(),
                 Watch::Poll(every) => format!("poll:{}", units::write_duration(every)),
             }),
+            Kind::Url { get, .. } => {
+                Shown::Text(get(settings).map_or_else(String::new, ToString::to_string))
+            }
+            Kind::File { get, .. } => Shown::Text(
+                get(settings).map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
+            ),
             Kind::Version { get, .. } => {
                 Shown::Text(get(settings).map_or_else(String::new, |version| version.to_string()))
             }

@@ -21,6 +21,7 @@ use crate::classify::CountCommands;
 use crate::echo::Mode as EchoMode;
 use crate::error::{Error, Result};
 use crate::openclaw::OpenclawFolder;
+use crate::openclaw::socket::{Access, GatewayUrl, TOKEN_VARIABLE, Token};
 use crate::record::{GatewayStore, Store};
 use crate::state::StateFolder;
 pub use environment::Environment;
@@ -136,6 +137,10 @@ pub struct Settings {
     pub store: StoreChoice,
     /// A version of the gateway's schema that is written to though it is not known.
     pub accept_schema: Option<u32>,
+    /// Where the gateway's WebSocket is, if it is not to be found by its state folder.
+    pub gateway_url: Option<GatewayUrl>,
+    /// The file with the gateway's token, absolute.
+    pub gateway_token_file: Option<PathBuf>,
     /// Roots of Claude Code, absolute, each once; empty only where there is not even a home folder.
     pub claude_dirs: Vec<PathBuf>,
     /// From one counted cycle to the next.
@@ -213,6 +218,8 @@ pub struct Loaded {
     pub openclaw: Option<OpenclawFolder>,
     /// The signal log that is meant.
     pub store: Store,
+    /// How the gateway of that log is reached; none where it is our own.
+    pub access: Option<Access>,
     /// The runtime folder (locks); need not exist yet.
     pub runtime_dir: PathBuf,
     /// The files that were read, in order.
@@ -235,6 +242,7 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Loaded> {
         state_dir,
         openclaw: OpenclawFolder::find(overrides.openclaw_dir.as_deref(), env),
         store: embedded,
+        access: None,
         runtime_dir: folders::runtime(env),
         files: Vec::new(),
         ignored_variables: Vec::new(),
@@ -263,7 +271,7 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Loaded> {
     }
     loaded.take_variables(env)?;
     loaded.take_flags(overrides, env);
-    loaded.choose_store(overrides)?;
+    loaded.choose_store(overrides, env)?;
     Ok(loaded)
 }
 
@@ -341,7 +349,7 @@ impl Loaded {
     }
 
     /// Says which signal log is meant, and takes the defaults that depend on it.
-    fn choose_store(&mut self, overrides: &Overrides) -> Result<()> {
+    fn choose_store(&mut self, overrides: &Overrides, env: &Environment) -> Result<()> {
         let is_there = |path: &Path| match fs_err::metadata(path) {
             Ok(_) => Ok(true),
             Err(error) if is_absent(&error) => Ok(false),
@@ -375,6 +383,12 @@ impl Loaded {
             folder: folder.path().to_owned(),
             database: folder.database(),
             accept: self.settings.accept_schema.map(i64::from),
+        });
+        self.access = Some(Access {
+            url: self.settings.gateway_url.clone(),
+            token_file: self.settings.gateway_token_file.clone(),
+            token: env.get(TOKEN_VARIABLE).and_then(|text| Token::new(text.to_str()?)),
+            config: folder.config(),
         });
         let origins = &self.origins;
         defaults::beside_gateway(&mut self.settings, |key| {

@@ -96,6 +96,18 @@ pub(super) fn version(raw: &Raw<'_>) -> Option<Option<u32>> {
     }
 }
 
+/// A text that is read somehow; `Some(None)` where there is to be none.
+#[expect(clippy::option_option, reason = "the outer one says whether it was written well")]
+pub(super) fn optional<T>(
+    raw: &Raw<'_>,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Option<Option<T>> {
+    match word(raw)?.trim() {
+        "" => Some(None),
+        text => read(text).map(Some),
+    }
+}
+
 /// `true` or `false`.
 pub(super) fn switch(raw: &Raw<'_>) -> Option<bool> {
     match raw {
@@ -125,7 +137,7 @@ pub(super) fn folders(raw: &Raw<'_>, home: Option<&Path>) -> Option<Vec<PathBuf>
 
 /// The path with the home folder for `~`; `None` for a relative one, which would mean another place
 /// in every working folder.
-fn from_home(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+pub(super) fn from_home(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~") {
         Ok(rest) => {
             home.map(|home| if rest == Path::new("") { home.into() } else { home.join(rest) })

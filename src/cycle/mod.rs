@@ -28,6 +28,7 @@ use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Observer};
 use crate::openclaw::sessions::Sessions;
+use crate::openclaw::socket::ActiveRuns;
 use crate::record::{LinkFilter, SignalLog};
 pub use adoption::{AdoptedLink, Adoption, From as AdoptFrom, unlink};
 pub use again::ReadingAgain;
@@ -93,6 +94,8 @@ pub struct Cycle<'a> {
     pub rules: &'a Rules,
     /// The sessions of the gateway that we are beside, if we are.
     pub sessions: Option<&'a dyn Sessions>,
+    /// Who knows in which of them turns run, where the gateway can be asked.
+    pub runs: Option<&'a dyn ActiveRuns>,
     /// Whether somebody waits, so that the pass at hand is to end with what it has read.
     pub is_awaited: &'a dyn Fn() -> bool,
 }

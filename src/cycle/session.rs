@@ -43,10 +43,14 @@ impl Cycle<'_> {
         None
     }
 
-    /// Whether OpenClaw runs a turn in a link's session: it is marked so, and the gateway that marked
-    /// it lives. Where the mark cannot be read, its rows wait.
+    /// Whether OpenClaw runs a turn in a link's session: the gateway says so; where it cannot be
+    /// asked, the session is marked so, and the gateway that marked it lives. Where the mark cannot be
+    /// read, its rows wait.
     pub(super) fn is_running(&self, id: &LinkId) -> Result<bool> {
         let Some(sessions) = self.sessions else { return Ok(false) };
+        if let Some(is_running) = self.runs.and_then(|runs| runs.is_running(id)) {
+            return Ok(is_running);
+        }
         let is_marked = match sessions.entry(id) {
             Ok(entry) => entry.is_some_and(|entry| entry.run.is_some()),
             Err(_) => true,

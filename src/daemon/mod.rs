@@ -16,10 +16,9 @@ mod worker;
 
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Adopt, Watch};
-use crate::engine::{Engine, Plan};
+use crate::engine::{Engine, Held, Plan};
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
-use crate::lock::Lock;
 use hung::Hung;
 use sd_notify::NotifyState;
 pub use signals::Signal;
@@ -131,7 +130,7 @@ async fn serve(
 ) -> Result<()> {
     let started = Instant::now();
     info!(version = env!("CARGO_PKG_VERSION"), store = engine.store().word(), signal_log = %engine.store().path().display(), "Started.");
-    let lock = engine.lock();
+    let held = engine.held();
     let mut since = since(&mut engine, &setup)?;
     let mut worker = Worker::spawn(engine, setup, since)?;
     let mut ready = false;
@@ -199,10 +198,10 @@ async fn serve(
                 if !answered.is_empty() {
                     worker.ask(Job::Release);
                 }
-                if let Some(lock) = &lock && hung.has_hung(worker.patience(), setup.source_deadline) {
+                if let Some(held) = &held && hung.has_hung(worker.patience(), setup.source_deadline) {
                     let path = worker.patience().park(&plan.claude_dirs);
                     error!(path = %path.display(), "The disk does not answer; going on without it until it does.");
-                    match successor(&worker, plan.clone(), Arc::clone(lock), setup, since) {
+                    match successor(&worker, plan.clone(), held.clone(), setup, since) {
                         Ok(successor) => hung.add(std::mem::replace(&mut worker, successor).abandon(), path),
                         Err(error) => error!(%error, "Nobody can go on in its place yet; it is tried again."),
                     }
@@ -231,12 +230,12 @@ async fn serve(
 fn successor(
     worker: &Worker,
     plan: Plan,
-    lock: Arc<Lock>,
+    held: Held,
     setup: Setup,
     since: Timestamp,
 ) -> Result<Worker> {
     let patience = Arc::new(worker.patience().of_successor());
-    let mut worker = Worker::spawn(Engine::open_again(plan, lock, patience)?, setup, since)?;
+    let mut worker = Worker::spawn(Engine::open_again(plan, held, patience)?, setup, since)?;
     worker.ask(Job::Cycle);
     Ok(worker)
 }

@@ -52,6 +52,28 @@ impl World {
 }
 
 #[test]
+fn what_the_gateway_says_of_a_turn_goes_before_how_the_session_is_marked() {
+    for (says, is_marked, waits) in [
+        (Some(true), false, true),
+        (Some(false), true, false),
+        (None, true, true),
+        (None, false, false),
+    ] {
+        let mut world = World::beside();
+        world.live(i64::MAX);
+        world.runs = Some(Said(says));
+        world.run(is_marked);
+        world.write(&["mend the tests"]);
+        let outcome = world.outcome();
+        assert_eq!(outcome == Outcome::Held, waits, "{says:?} {is_marked}");
+        // Its end is seen, and what waited is counted.
+        world.runs = Some(Said(Some(false)));
+        world.cycle();
+        assert_eq!(world.turns(), 1, "{says:?} {is_marked}");
+    }
+}
+
+#[test]
 fn rows_of_a_link_without_a_session_wait_for_it() {
     let made = MadeUp::session().entry.unwrap().unwrap();
     let path = "/state/agents/main/agent/openclaw-agent.sqlite".into();

@@ -19,6 +19,7 @@ use crate::link::{Link, adopt};
 use crate::observe::{Fact, Observer};
 use crate::openclaw::sessions::Sessions;
 use crate::openclaw::sessions::testing::MadeUp;
+use crate::openclaw::socket::ActiveRuns;
 use crate::record::{EventFilter, LinkFilter, SignalLog};
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -41,6 +42,15 @@ impl Observer for Nobody {
     fn observe(&self, _: &Fact<'_>) {}
 }
 
+/// What a gateway answers who asks whether a turn runs.
+struct Said(Option<bool>);
+
+impl ActiveRuns for Said {
+    fn is_running(&self, _: &crate::link::LinkId) -> Option<bool> {
+        self.0
+    }
+}
+
 struct World {
     disk: MemoryDisk,
     log: SignalLog,
@@ -50,6 +60,7 @@ struct World {
     clock: TestClock,
     rules: Rules,
     sessions: Option<MadeUp>,
+    runs: Option<Said>,
     rows: u32,
 }
 
@@ -77,6 +88,7 @@ impl World {
             clock: TestClock(Cell::new(START)),
             rules,
             sessions: None,
+            runs: None,
             rows: 0,
         }
     }
@@ -175,6 +187,7 @@ impl World {
             key: &self.key,
             rules: &self.rules,
             sessions: self.sessions.as_ref().map(|sessions| sessions as &dyn Sessions),
+            runs: self.runs.as_ref().map(|runs| runs as &dyn ActiveRuns),
             is_awaited: &|| false,
         }
     }
