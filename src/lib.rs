@@ -22,6 +22,7 @@
 //! | what happens when a file is gone | `cycle/gone.rs`, its cause in [`probe::missing`] |
 //! | when something is looked at; which file an event names | `daemon/follower.rs`, `daemon/watching.rs` |
 //! | where a new session is followed from | `daemon/newcomers.rs`, `cycle/adoption.rs` |
+//! | which old adoptions of a gateway get a link | `link/backfill.rs` decides, `cycle/backfill.rs` does it |
 //! | how a row longer than a window is read | `classify/outline`, driven by `classify/lines.rs` |
 //! | what happens when a disk hangs | [`disk::Patience`] is what is seen of it, `daemon/hung.rs` acts |
 //! | what survives `kill -9` at any instruction | [`journal`], its intents; the three commits in `cycle/recording.rs`; an event that is there already is found in `record/window.rs` |

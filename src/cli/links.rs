@@ -1,8 +1,8 @@
 //! `links`, `unlink`: the adopted sessions.
 
-use super::Context;
 use super::table::{Align, Table, sanitise};
 use super::when::ago;
+use super::{Context, backfill};
 use crate::clock::{Clock as _, SystemClock};
 use crate::cycle;
 use crate::disk::{Disk, OpenError};
@@ -18,6 +18,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "--backfill is for a gateway's sessions that were adopted before OpenClaw kept links: \
+                  each whose key is the hash of exactly one session on this machine is linked, and \
+                  followed from the end of its file. Adoptions of which the signal log does not tell \
+                  are recorded. Without --apply nothing is written."
+)]
+pub(super) struct LinksArgs {
+    /// Say which adopted sessions of a gateway lack their link or their event
+    #[arg(long)]
+    backfill: bool,
+    /// Make these links and events
+    #[arg(long, requires = "backfill")]
+    apply: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct UnlinkArgs {
     /// The session: its key, or its session id
     #[arg(value_name = "KEY")]
@@ -31,7 +47,11 @@ struct Standing {
     error: Option<String>,
 }
 
-pub(super) fn list(mut context: Context) -> Result<()> {
+pub(super) fn run(args: &LinksArgs, context: Context) -> Result<()> {
+    if args.backfill { backfill::run(args.apply, context) } else { list(context) }
+}
+
+fn list(mut context: Context) -> Result<()> {
     let Some(log) = context.read_log()? else {
         return nothing(&mut context);
     };

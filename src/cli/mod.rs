@@ -5,6 +5,7 @@
 //! terminal. Deliberately elsewhere: everything that is worth testing without a terminal.
 
 mod adopt;
+mod backfill;
 mod classify;
 mod completions;
 mod config;
@@ -30,7 +31,7 @@ mod when;
 
 use crate::config::{Choice as _, Environment, Loaded, Overrides, StoreChoice, load};
 use crate::error::{Error, Result};
-use crate::record::{SignalLog, Store};
+use crate::record::{GatewayStore, SignalLog, Store};
 use crate::state::StateFolder;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -116,7 +117,7 @@ enum Command {
     /// Adopt a session: follow it from now on
     Adopt(adopt::AdoptArgs),
     /// List the adopted sessions
-    Links,
+    Links(links::LinksArgs),
     /// Stop following a session; its events stay
     Unlink(links::UnlinkArgs),
     /// Remove a session from the signal log: its events, its version, its link, its watches
@@ -172,6 +173,18 @@ impl Context {
              (--store embedded means upstreamd's own log.)",
             store.database.display()
         )))
+    }
+
+    /// Refuses what only the sessions of a gateway need; `why` says why ours do not.
+    fn require_gateway(&self, command: &str, why: &str) -> Result<&GatewayStore> {
+        match self.store() {
+            Store::Gateway(store) => Ok(store),
+            Store::Embedded(path) => Err(Error::Failed(format!(
+                "`upstreamd {command}` is for the sessions of a gateway, and this is upstreamd's own \
+                 log ({}): {why}. (--openclaw-dir names a gateway's state folder.)",
+                path.display()
+            ))),
+        }
     }
 
     /// The transcripts.
@@ -239,7 +252,7 @@ fn run_command(cli: Cli) -> Result<()> {
         Command::Classify(args) => classify::run(&args, context),
         Command::Sessions => sessions::list(context),
         Command::Adopt(args) => adopt::run(&args, context),
-        Command::Links => links::list(context),
+        Command::Links(args) => links::run(&args, context),
         Command::Unlink(args) => links::unlink(&args, context),
         Command::Forget(args) => forget::run(&args, context),
         Command::Status(args) => status::run(&args, context),

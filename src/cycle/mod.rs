@@ -7,6 +7,7 @@
 
 mod adoption;
 mod again;
+mod backfill;
 mod first_sight;
 mod fork;
 mod gone;
@@ -32,6 +33,7 @@ use crate::openclaw::socket::ActiveRuns;
 use crate::record::{LinkFilter, SignalLog};
 pub use adoption::{AdoptedLink, Adoption, From as AdoptFrom, unlink};
 pub use again::ReadingAgain;
+pub use backfill::{AdoptedSession, Backfill, BackfillReport, EventState, LinkState};
 pub use first_sight::Sighting;
 pub use report::{CycleReport, LinkReport, Outcome};
 use session::Session;

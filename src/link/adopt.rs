@@ -21,7 +21,24 @@ const UPSTREAM_KIND: &str = "claude-cli";
 #[must_use]
 pub fn session_key(agent: &AgentId, thread: &ThreadId) -> SessionKey {
     let digest = Sha256::digest(thread.as_str());
-    SessionKey::new(format!("agent:{agent}:plugin:anthropic:catalog-adopt:claude:{}", hex(&digest)))
+    SessionKey::new(key_prefix(agent) + &hex(&digest))
+}
+
+/// The key that it gives an adopted session of another host.
+#[must_use]
+pub fn session_key_on(agent: &AgentId, host: &HostId, thread: &ThreadId) -> SessionKey {
+    let digest = Sha256::new()
+        .chain_update(host.as_str())
+        .chain_update([0])
+        .chain_update(thread.as_str())
+        .finalize();
+    SessionKey::new(key_prefix(agent) + &hex(&digest))
+}
+
+/// How the keys of an agent's adopted sessions begin; 64 hex digits follow.
+#[must_use]
+pub fn key_prefix(agent: &AgentId) -> String {
+    format!("agent:{agent}:plugin:anthropic:catalog-adopt:claude:")
 }
 
 /// The session that a person means: a thread id, or a path to its file.

@@ -5,6 +5,7 @@
 //! elsewhere: the table of links (`record`), what is new in a file (`probe`).
 
 pub mod adopt;
+pub mod backfill;
 
 use crate::ids::{AgentId, CatalogId, HostId, SessionKey, SourceKey, ThreadId, Timestamp};
 use std::path::PathBuf;

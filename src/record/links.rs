@@ -128,7 +128,7 @@ impl SignalLog {
             } else {
                 put(connection, new, now)?;
             }
-            append_adopted(connection, new, now)?;
+            append_adopted(connection, &new.made_at(now), now)?;
             Ok(Adopted { created: old.is_none(), replaced: old.is_some() && !same })
         })
     }
@@ -217,20 +217,44 @@ fn touch(connection: &Connection, id: &LinkId, now: Timestamp) -> rusqlite::Resu
 
 /// Makes a link, or points the one that is there to another source from scratch.
 fn put(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
+    insert(
+        connection,
+        new,
+        now,
+        "UPDATE SET catalog_id = excluded.catalog_id, host_id = excluded.host_id,
+             thread_id = excluded.thread_id, upstream_kind = excluded.upstream_kind,
+             upstream_ref_json = excluded.upstream_ref_json,
+             last_marker_json = excluded.last_marker_json, last_scanned_at = NULL,
+             updated_at = max(excluded.updated_at, updated_at + 1)",
+    )?;
+    Ok(())
+}
+
+/// Makes a link; false, and nothing written, where there is one.
+pub(super) fn insert_if_absent(
+    connection: &Connection,
+    new: &NewLink,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    insert(connection, new, now, "NOTHING")
+}
+
+/// Inserts a link; says whether a row changed.
+fn insert(
+    connection: &Connection,
+    new: &NewLink,
+    now: Timestamp,
+    where_there_is_one: &'static str,
+) -> rusqlite::Result<bool> {
+    let changed = connection
+        .prepare_cached(&format!(
             "INSERT INTO session_upstream_links (session_key, agent_id, catalog_id, host_id,
                  thread_id, upstream_kind, upstream_ref_json, last_marker_json, last_scanned_at,
                  created_at, updated_at)
              VALUES (:session_key, :agent_id, :catalog_id, :host_id, :thread_id, :upstream_kind,
                  :ref, :marker, NULL, :now, :now)
-             ON CONFLICT (session_key, agent_id) DO UPDATE
-             SET catalog_id = excluded.catalog_id, host_id = excluded.host_id,
-                 thread_id = excluded.thread_id, upstream_kind = excluded.upstream_kind,
-                 upstream_ref_json = excluded.upstream_ref_json,
-                 last_marker_json = excluded.last_marker_json, last_scanned_at = NULL,
-                 updated_at = max(excluded.updated_at, updated_at + 1)",
-        )?
+             ON CONFLICT (session_key, agent_id) DO {where_there_is_one}"
+        ))?
         .execute(named_params! {
             ":session_key": new.id.session_key.as_str(),
             ":agent_id": new.id.agent_id.as_str(),
@@ -242,24 +266,26 @@ fn put(connection: &Connection, new: &NewLink, now: Timestamp) -> rusqlite::Resu
             ":marker": marker_json(new.offset),
             ":now": now.0,
         })?;
-    Ok(())
+    Ok(changed > 0)
 }
 
-/// Records that a session was adopted, once for each agent. Dedupe keys are unique over agents, so
-/// that a second agent's one is suffixed.
-fn append_adopted(connection: &Tables<'_>, new: &NewLink, now: Timestamp) -> rusqlite::Result<()> {
-    let LinkId { session_key, agent_id } = &new.id;
+/// Records that a link's session was adopted when the link was made, once for each agent; says
+/// whether that is new. Dedupe keys are unique over agents, so that a second agent's one is suffixed.
+pub(super) fn append_adopted(
+    connection: &Tables<'_>,
+    link: &Link,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    let LinkId { session_key, agent_id } = &link.id;
     let holder: Option<String> = connection
         .prepare_cached("SELECT agent_id FROM session_state_events WHERE dedupe_key = ?1")?
-        .query_row([format!("adopted:{session_key}")], |row| row.get(0))
+        .query_row([adopted_key(&link.id)], |row| row.get(0))
         .optional()?;
     let dedupe_key = match holder {
-        Some(holder) if holder != agent_id.as_str() => {
-            format!("adopted:{session_key}:agent:{agent_id}")
-        }
-        _ => format!("adopted:{session_key}"),
+        Some(holder) if holder != agent_id.as_str() => adopted_key_of_agent(&link.id),
+        _ => adopted_key(&link.id),
     };
-    let payload = serde_json::json!({ "catalogId": new.catalog_id, "hostId": new.host_id });
+    let payload = serde_json::json!({ "catalogId": link.catalog_id, "hostId": link.host_id });
     let event = NewEvent {
         dedupe_key: Some(dedupe_key),
         session_key: session_key.clone(),
@@ -269,13 +295,22 @@ fn append_adopted(connection: &Tables<'_>, new: &NewLink, now: Timestamp) -> rus
         actor: Actor::Human,
         actor_id: None,
         run_id: None,
-        occurred_at: now,
-        summary: format!("adopted from {}", new.catalog_id),
+        occurred_at: link.created_at,
+        summary: format!("adopted from {}", link.catalog_id),
         payload_json: Some(payload.to_string()),
         watchers: Vec::new(),
     };
-    append(connection, &event, now)?;
-    Ok(())
+    Ok(append(connection, &event, now)?.fresh)
+}
+
+/// The dedupe key of a session's adoption.
+pub(super) fn adopted_key(id: &LinkId) -> String {
+    format!("adopted:{}", id.session_key)
+}
+
+/// That of its adoption by a second agent.
+pub(super) fn adopted_key_of_agent(id: &LinkId) -> String {
+    format!("adopted:{}:agent:{}", id.session_key, id.agent_id)
 }
 
 /// Reads the columns of [`COLUMNS`].

@@ -45,6 +45,7 @@
 //! is "try again" (exit 75), everything else names the file and what SQLite said.
 
 mod append;
+mod backfill;
 mod changes;
 mod embedded;
 mod event;
@@ -65,6 +66,7 @@ mod window;
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
 pub use append::{Appended, NewEvent, NewWatcher};
+pub use backfill::{AdoptedEvent, Backfilled};
 pub use changes::{EventFilter, EventPage, StateChange, StateChanges};
 pub use event::{Actor, Event, Kind};
 pub use gateway::{AgentDatabase, Owner};

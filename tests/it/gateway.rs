@@ -4,8 +4,11 @@ use crate::process::{Daemon, wait_until};
 use crate::world::World;
 use rusqlite::Connection;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use upstreamd::ids::{AgentId, HostId, ThreadId};
+use upstreamd::link::adopt::{session_key, session_key_on};
 
 const KEY: &str = "agent:main:plugin:anthropic:catalog-adopt:claude:1";
 const WATCHER: &str = "agent:main:main";
@@ -61,13 +64,18 @@ impl<'w> Gateway<'w> {
 
     /// Writes the session's entry.
     fn enter(&self, entry: &serde_json::Value) {
+        self.enter_as(KEY, entry);
+    }
+
+    /// Writes the entry of the session of this key.
+    fn enter_as(&self, key: &str, entry: &serde_json::Value) {
         let connection = Connection::open(self.agent()).unwrap();
         connection
             .execute(
                 "INSERT OR REPLACE INTO session_nodes
                      (session_key, current_session_id, entry_json, updated_at)
                  VALUES (?, 's', ?, 1)",
-                (KEY, entry.to_string()),
+                (key, entry.to_string()),
             )
             .unwrap();
     }
@@ -82,6 +90,24 @@ impl<'w> Gateway<'w> {
 
     fn watch(&self) {
         self.world.run(&["watch", "add", WATCHER, KEY]);
+    }
+
+    /// All files below the home folder with their content.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.world.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let content = fs::read(&path).unwrap();
+                    found.insert(path, content);
+                }
+            }
+        }
+        found
     }
 
     /// Puts another file in the place of the database, as a restored backup does.
@@ -183,7 +209,13 @@ fn a_schema_that_is_not_known_is_read_and_never_written() {
         gateway.adopt();
         gateway.sql(change);
         let before = fs::read(gateway.database()).unwrap();
-        for command in [&["run"][..], &["once"], &["watch", "add", WATCHER, KEY]] {
+        for command in [
+            &["run"][..],
+            &["once"],
+            &["watch", "add", WATCHER, KEY],
+            &["links", "--backfill"],
+            &["links", "--backfill", "--apply"],
+        ] {
             let (code, said) = world.fail(command);
             assert_eq!(code, 4, "{command:?}: {said}");
             assert!(said.contains(words), "{command:?}: {said}");
@@ -191,4 +223,96 @@ fn a_schema_that_is_not_known_is_read_and_never_written() {
         assert!(world.run(&["status"]).contains(words));
         assert_eq!(fs::read(gateway.database()).unwrap(), before);
     }
+}
+
+#[test]
+fn what_was_adopted_before_there_were_links_is_backfilled_once_and_followed_from_its_end() {
+    let world = World::new();
+    let gateway = Gateway::new(&world);
+    let main = AgentId::new("main");
+    let key = |n| session_key(&main, &ThreadId::new(World::thread(n))).to_string();
+    world.append(1, &(world.typed() + &world.typed()));
+    world.append(2, &world.typed());
+    gateway.enter_as(&key(1), &json!({"sessionId": "s"}));
+    // No file has it; one of a node whose thread has a file here; one that has its link.
+    gateway.enter_as(&key(3), &json!({"sessionId": "s"}));
+    let node = HostId::new("node:n");
+    let of_a_node = session_key_on(&main, &node, &ThreadId::new(World::thread(2))).to_string();
+    gateway.enter_as(
+        &of_a_node,
+        &json!({"sessionId": "s", "pluginExtensions": {"anthropic": {"sessionCatalog":
+            {"sourceThreadId": World::thread(2), "sourceHostId": node}}}}),
+    );
+    gateway.adopt();
+    gateway.sql("UPDATE session_upstream_links SET created_at = unixepoch() * 1000");
+
+    let before = gateway.files();
+    let states = |report: &serde_json::Value| -> BTreeMap<String, (String, serde_json::Value)> {
+        let found = report["backfill"].as_array().unwrap().iter();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        found
+            .map(|one| {
+                (text(&one["sessionKey"]), (text(&one["state"]), one["adoptedEvent"].clone()))
+            })
+            .collect()
+    };
+    let expected = |link: &str, event: &str, has_link: &str| {
+        BTreeMap::from([
+            (key(1), (link.to_owned(), json!(event))),
+            (key(3), ("no_file".to_owned(), json!(null))),
+            (of_a_node.clone(), ("of_a_node".to_owned(), json!(null))),
+            (KEY.to_owned(), ("has_link".to_owned(), json!(has_link))),
+        ])
+    };
+    let plan = world.json(&["links", "--backfill"]);
+    assert_eq!(states(&plan), expected("would_link", "would_record", "would_record"));
+    let said = world.run(&["links", "--backfill"]);
+    assert!(said.contains("would link") && said.contains("links to make: 1, events to record: 2"));
+    assert_eq!(gateway.files(), before, "nothing is written anywhere");
+    let (code, said) = world.fail(&["links", "--apply"]);
+    assert!(code == 2 && said.contains("--backfill"), "{said}");
+
+    let done = world.json(&["links", "--backfill", "--apply"]);
+    assert_eq!(states(&done), expected("linked", "recorded", "recorded"));
+    let path = world.file(1).canonicalize().unwrap();
+    let linked = done["backfill"].as_array().unwrap().iter().find(|one| one["state"] == "linked");
+    assert_eq!(linked.unwrap()["path"], json!(path));
+    assert_eq!(linked.unwrap()["threadId"], json!(World::thread(1)));
+    let tables = || -> Vec<String> {
+        let connection = Connection::open(gateway.database()).unwrap();
+        let mut statement = connection
+            .prepare(
+                "SELECT session_key || thread_id || upstream_ref_json || last_marker_json
+                     || ifnull(last_scanned_at, '') || updated_at FROM session_upstream_links
+                 UNION ALL SELECT sequence || dedupe_key || summary || payload_json
+                 FROM session_state_events ORDER BY 1",
+            )
+            .unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    let after = tables();
+    assert_eq!(after.len(), 4, "{after:?}");
+    let again = world.json(&["links", "--backfill", "--apply"]);
+    assert_eq!(states(&again), expected("has_link", "there", "there"));
+    assert_eq!(tables(), after, "again changes nothing");
+
+    // What was typed before is history.
+    world.run(&["watch", "add", WATCHER, &key(1)]);
+    world.run(&["once"]);
+    assert_eq!(world.turns(), 0);
+    world.append(1, &world.typed());
+    world.run(&["once"]);
+    assert_eq!(world.turns(), 1);
+}
+
+#[test]
+fn without_a_gateway_there_is_nothing_to_backfill() {
+    let world = World::new();
+    world.append(1, &world.typed());
+    for command in [&["links", "--backfill"][..], &["links", "--backfill", "--apply"]] {
+        let (code, said) = world.fail(command);
+        assert!(code == 1 && said.contains("by its link alone"), "{said}");
+    }
+    assert!(!world.state().exists());
 }

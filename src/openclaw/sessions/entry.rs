@@ -36,6 +36,18 @@ pub struct Run {
     pub id: Option<String>,
 }
 
+/// The keys that begin so.
+pub(super) fn keys(tx: &Transaction<'_>, prefix: &str) -> Result<Vec<SessionKey>, Failure> {
+    let keys = tx
+        .prepare_cached(
+            "SELECT session_key FROM session_nodes
+             WHERE substr(session_key, 1, length(?1)) = ?1 ORDER BY session_key",
+        )?
+        .query_map([prefix], |row| row.get(0).map(|key: String| SessionKey::new(key)))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(keys)
+}
+
 /// The entry of a session.
 pub(super) fn read(
     tx: &Transaction<'_>,

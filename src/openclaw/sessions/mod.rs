@@ -1,10 +1,10 @@
 //! OpenClaw's session stores: session entries, and the texts that OpenClaw sent.
 //!
-//! Answers: is there a session under this key, and in which state; which texts were its own. Always
-//! holds: a look is one short read transaction; a database that is not there is not made; what
-//! cannot be read has a name (`Unavailable`), and nothing is guessed in its place; texts leave as
-//! keyed hashes. Deliberately elsewhere: where the state folder is (whoever makes `SessionStores`),
-//! what own texts excuse (`echo`).
+//! Answers: is there a session under this key, and in which state; which keys there are; which texts
+//! were OpenClaw's own. Always holds: a look is one short read transaction; a database that is not
+//! there is not made; what cannot be read has a name (`Unavailable`), and nothing is guessed in its
+//! place; texts leave as keyed hashes. Deliberately elsewhere: where the state folder is (whoever
+//! makes `SessionStores`), what own texts excuse (`echo`).
 
 mod database;
 mod entry;
@@ -17,12 +17,12 @@ mod transcript;
 mod tree;
 
 use crate::echo::{OwnTexts, Recent};
-use crate::ids::{AgentId, HashKey, is_plain_id};
+use crate::ids::{AgentId, HashKey, SessionKey, is_plain_id};
 use crate::link::LinkId;
 use database::AgentDatabase;
 pub use entry::{Entry, Run};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The sessions of a gateway.
@@ -130,6 +130,36 @@ impl SessionStores {
         for (agent, path) in places {
             self.places.entry(agent).or_insert(path);
         }
+    }
+
+    /// The agents that may have sessions: those of known places, and those that have a database at
+    /// its usual place.
+    pub fn agents(&self) -> Result<BTreeSet<AgentId>, Unavailable> {
+        let mut agents: BTreeSet<AgentId> = self.places.keys().cloned().collect();
+        let folder = self.folder.join("agents");
+        let found = match fs_err::read_dir(&folder) {
+            Ok(entries) => entries.collect::<std::io::Result<Vec<_>>>(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let found = found.map_err(|error| Unavailable::Unreadable {
+            path: folder.clone(),
+            reason: error.to_string(),
+        })?;
+        // What is more than a plain name leads out of the folder.
+        let names = found.iter().filter_map(|entry| entry.file_name().into_string().ok());
+        agents.extend(
+            names
+                .filter(|name| is_plain_id(name))
+                .map(AgentId::new)
+                .filter(|agent| usual_place(&self.folder, agent).exists()),
+        );
+        Ok(agents)
+    }
+
+    /// The keys of an agent's sessions that begin so, in their order; some may be without an entry.
+    pub fn keys(&self, agent: &AgentId, prefix: &str) -> Result<Vec<SessionKey>, Unavailable> {
+        self.with(agent, |database| database.look(|tx, _| entry::keys(tx, prefix)))
     }
 
     fn place(&self, agent: &AgentId) -> PathBuf {

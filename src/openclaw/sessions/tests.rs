@@ -474,3 +474,34 @@ proptest! {
         prop_assert_eq!(&found(&sessions, limit), &expected, "indexed");
     }
 }
+
+#[test]
+fn agents_are_those_with_a_database_or_a_known_place() {
+    let state = tempfile::tempdir().unwrap();
+    let mut sessions = stores(state.path());
+    let names = |sessions: &SessionStores| -> Vec<String> {
+        sessions.agents().unwrap().iter().map(ToString::to_string).collect()
+    };
+    assert!(names(&sessions).is_empty());
+    let _store = Store::new(state.path());
+    fs_err::create_dir_all(state.path().join("agents/empty/agent")).unwrap();
+    fs_err::write(state.path().join("agents/file"), "").unwrap();
+    assert_eq!(names(&sessions), ["main"]);
+    sessions.set_places([(AgentId::new("ops"), "/elsewhere.sqlite".into())]);
+    assert_eq!(names(&sessions), ["main", "ops"]);
+}
+
+#[test]
+fn keys_are_listed_by_how_they_begin() {
+    let state = tempfile::tempdir().unwrap();
+    let store = Store::new(state.path());
+    for key in ["agent:main:x:2", "agent:main:x:1", "agent:main:X:1", "agent:main:x", "x:"] {
+        let insert = "INSERT INTO session_nodes VALUES (?, 's', '{}', 1, 1, NULL, NULL)";
+        store.conn.execute(insert, [key]).unwrap();
+    }
+    let main = AgentId::new("main");
+    let keys = stores(state.path()).keys(&main, "agent:main:x:").unwrap();
+    assert_eq!(keys, ["agent:main:x:1", "agent:main:x:2"].map(SessionKey::new));
+    let why = stores(state.path()).keys(&AgentId::new("../main"), "").unwrap_err();
+    assert_eq!(why.as_str(), "no_database");
+}
