@@ -5,6 +5,7 @@
 //! mean otherwise is not read at all. Deliberately elsewhere: its state database, whose tables are
 //! the signal log (`record`); what follows from an answer (`cycle`).
 
+pub mod catalog;
 pub mod folder;
 pub mod sessions;
 pub mod socket;

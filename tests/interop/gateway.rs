@@ -124,6 +124,14 @@ impl<'p> Place<'p> {
         adopted["sessionKey"].as_str().unwrap().to_owned()
     }
 
+    /// Lets our program have a session adopted; gives its key.
+    pub(crate) fn adopt_by_us(&self, session: &Session) -> String {
+        let adopted: Value =
+            serde_json::from_str(&self.run(&["adopt", &session.thread, "--json"])).unwrap();
+        assert_eq!(adopted["adopted"][0]["created"], true, "{adopted}");
+        adopted["adopted"][0]["sessionKey"].as_str().unwrap().to_owned()
+    }
+
     /// Our program, in this home.
     pub(crate) fn upstreamd(&self, args: &[&str]) -> Command {
         let mut command = self.in_home(Path::new(env!("CARGO_BIN_EXE_upstreamd")));

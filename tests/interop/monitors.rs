@@ -60,7 +60,7 @@ fn marks(place: &Place<'_>, key: &str) -> (i64, i64, i64, String, Option<String>
 pub(crate) fn same_events(packages: &Packages) -> String {
     let place = Place::new(packages);
     let (theirs, ours) = (place.session(), place.session());
-    let (their_key, our_key) = (place.adopt(&theirs), place.adopt(&ours));
+    let (their_key, our_key) = (place.adopt(&theirs), place.adopt_by_us(&ours));
     // One is the gateway's alone: nobody of ours is there yet.
     place.run(&["watch", "add", WATCHER, &their_key]);
     let rows = |session: &Session| [place.typed(session), place.typed(session)];
@@ -219,6 +219,10 @@ pub(crate) fn gateway_away(packages: &Packages) -> String {
         sessions.iter().any(|row| row["key"] == WATCHER && row["hasActiveRun"] != true)
     });
     place.stop();
+    // What is adopted is its own business.
+    let output = place.upstreamd(&["adopt", &session.thread]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(75) && said.contains("does not run"), "{said}");
     let daemon = place.daemon();
     session.append(&[&place.typed(&session)]);
     wait_until("our event", || events(&place, &key).len() == 1);

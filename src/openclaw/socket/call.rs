@@ -14,6 +14,9 @@ pub enum CallError {
     /// There is no connection.
     #[error("the gateway is not connected: {0}")]
     NotConnected(String),
+    /// It does not let us in.
+    #[error("the gateway does not let us in: {} ({})", .0.message, .0.code)]
+    Unwelcome(Refusal),
     /// It did not answer in time.
     #[error("the gateway does not answer")]
     TimedOut,
@@ -34,6 +37,7 @@ impl CallError {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::NotConnected(_) => "not_connected",
+            Self::Unwelcome(_) => "unwelcome",
             Self::TimedOut => "timed_out",
             Self::Refused(_) => "refused",
             Self::Closed => "closed",
@@ -44,7 +48,10 @@ impl CallError {
     /// Whether the gateway asks to be asked again: it is just starting.
     #[must_use]
     pub fn is_for_now(&self) -> bool {
-        !matches!(self, Self::Refused(refusal) if refusal.code != "UNAVAILABLE")
+        match self {
+            Self::Refused(refusal) | Self::Unwelcome(refusal) => refusal.code == "UNAVAILABLE",
+            Self::NotConnected(_) | Self::TimedOut | Self::Closed | Self::Protocol => true,
+        }
     }
 }
 

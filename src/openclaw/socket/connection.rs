@@ -65,7 +65,7 @@ impl Connection {
                     self.send(Message::text(hello)).await?;
                 }
                 Frame::Answer { id, result } if id == "connect" => {
-                    let hello = result.map_err(CallError::Refused)?;
+                    let hello = result.map_err(CallError::Unwelcome)?;
                     let version = hello.pointer("/server/version").and_then(Value::as_str);
                     return Ok(version.unwrap_or("unknown").to_owned());
                 }
