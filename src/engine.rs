@@ -15,6 +15,7 @@ use crate::journal::Journal;
 use crate::link::{Link, LinkId};
 use crate::lock::{Lock, number};
 use crate::observe::{Fact, LogObserver, Observer};
+use crate::openclaw::nodes::{NodeReader, Nodes};
 use crate::openclaw::sessions::{SessionStores, Sessions};
 use crate::openclaw::socket::{Access, ActiveRuns, Gateway, Runs};
 use crate::openclaw::this_host;
@@ -22,6 +23,10 @@ use crate::record::{LinkFilter, Owner, Retention, SignalLog, Store};
 use crate::state::StateFolder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Answers of nodes that can wait; what finds no room is found by the next cycle.
+const ANSWERS: usize = 1_024;
 
 /// Both databases, the disk, the key and the rules of a run.
 #[derive(Debug)]
@@ -38,6 +43,7 @@ pub struct Engine {
     sessions: Option<SessionStores>,
     gateway: Option<Arc<Gateway>>,
     runs: Option<Runs>,
+    nodes: Option<NodeReader>,
     lock: Option<Arc<Lock>>,
     store: Store,
     /// The databases as they were opened; `None` for copies in memory.
@@ -146,6 +152,7 @@ impl Engine {
             observer: LogObserver::default(),
             sessions,
             runs: gateway.clone().map(Runs::of),
+            nodes: gateway.clone().map(NodeReader::of),
             gateway,
             lock: None,
             store: plan.store,
@@ -264,6 +271,16 @@ impl Engine {
         self.journal.is_buried(id)
     }
 
+    /// The links whose nodes have answered, each to be looked at then.
+    #[must_use]
+    pub fn answers_of_nodes(&self) -> mpsc::Receiver<LinkId> {
+        let (told, answers) = mpsc::channel(ANSWERS);
+        if let Some(nodes) = &self.nodes {
+            nodes.tell(told);
+        }
+        answers
+    }
+
     /// Which links are followed.
     #[must_use]
     pub const fn followed(&self) -> LinkFilter {
@@ -305,6 +322,7 @@ impl Engine {
             rules: &self.rules,
             sessions: self.sessions.as_ref().map(|sessions| sessions as &dyn Sessions),
             runs: self.runs.as_ref().map(|runs| runs as &dyn ActiveRuns),
+            nodes: self.nodes.as_ref().map(|nodes| nodes as &dyn Nodes),
             is_awaited: &|| false,
         }
     }

@@ -175,8 +175,24 @@ fn parked_since(parked: &BTreeMap<PathBuf, Timestamp>, link: &Link) -> Option<Ti
     parked.iter().find(|(parked, _)| path.starts_with(parked)).map(|(_, since)| *since)
 }
 
+/// How the transcript of a paired node stands, as far as the daemon knows: nobody else asks it.
+fn on_node(cursor: Option<&SourceCursor>, misses: u32) -> Standing {
+    let misses_seen = cursor.map_or(0, |cursor| cursor.misses);
+    let error = (misses_seen > 0)
+        .then(|| format!("the node has no such session ({misses_seen} of {misses} sights)"));
+    let state = match cursor {
+        _ if error.is_some() => "missing",
+        Some(cursor) if cursor.sighted_at.is_some() => "on_node",
+        _ => "new",
+    };
+    Standing { state, behind: None, error }
+}
+
 fn standing(disk: &dyn Disk, link: &Link, cursor: Option<&SourceCursor>, misses: u32) -> Standing {
     let trouble = |state, error| Standing { state, behind: None, error: Some(error) };
+    if link.on_node().is_some() {
+        return on_node(cursor, misses);
+    }
     let Some(path) = link.path() else {
         return trouble("refused", "the link names no file".to_owned());
     };

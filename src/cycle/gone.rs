@@ -22,28 +22,10 @@ impl Cycle<'_> {
         known: Option<(SourceRow, SourceCursor)>,
         report: &mut LinkReport,
     ) -> Result<Progress> {
-        let now = self.clock.now();
-        let (source, mut cursor) = if let Some(known) = known {
-            known
-        } else {
-            let cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
-            (self.journal.add_source(&link.id, &link.source_key(), &cursor)?, cursor)
+        let Some((source, cursor)) = self.miss(link, path, known, report)? else {
+            return Ok(Progress::Done);
         };
-        report.outcome = Outcome::Missing;
-        let too_soon = cursor
-            .missed_at
-            .is_some_and(|at| (0..self.rules.miss_interval_ms).contains(&now.ms_since(at)));
-        if too_soon {
-            return Ok(Progress::Done);
-        }
-        cursor.misses = cursor.misses.saturating_add(1).min(self.rules.misses);
-        cursor.missed_at = Some(now);
-        self.journal.save_cursor(source, &cursor)?;
         let session = &link.id.session_key;
-        self.observer.observe(&Fact::Missing { session, path, misses: cursor.misses });
-        if cursor.misses < self.rules.misses {
-            return Ok(Progress::Done);
-        }
         let cause = cause(self.disk, link, path, &cursor, self.key);
         let word = cause.to_string();
         self.observer.observe(&Fact::Gone { session, path, cause: &word });
@@ -62,19 +44,61 @@ impl Cycle<'_> {
             }
             Cause::Moved(to) => self.moved(link, &to, report),
             Cause::Final(cause) => {
-                report.outcome = match cause {
-                    MissingCause::Retention => Outcome::Retention,
-                    MissingCause::Deleted => Outcome::Deleted,
-                };
-                let (id, source_key) = (&link.id, link.source_key());
-                let event = self.log.record_missing(id, &source_key, cause, now)?;
-                killpoint::pass(KillPoint::MissingCommitted);
-                self.journal.forget_link(source.link)?;
-                report.event = event.map(|event| event.sequence).or(report.event);
-                report.marker_after = None;
+                self.end_link(link, source, cause, report)?;
                 Ok(Progress::Done)
             }
         }
+    }
+
+    /// Counts a sight of a missing transcript; gives its source once it is missing for good.
+    pub(super) fn miss(
+        &mut self,
+        link: &Link,
+        path: &Path,
+        known: Option<(SourceRow, SourceCursor)>,
+        report: &mut LinkReport,
+    ) -> Result<Option<(SourceRow, SourceCursor)>> {
+        let now = self.clock.now();
+        let (source, mut cursor) = if let Some(known) = known {
+            known
+        } else {
+            let cursor = SourceCursor::unseen(Generation::random()?, link.created_at);
+            (self.journal.add_source(&link.id, &link.source_key(), &cursor)?, cursor)
+        };
+        report.outcome = Outcome::Missing;
+        let too_soon = cursor
+            .missed_at
+            .is_some_and(|at| (0..self.rules.miss_interval_ms).contains(&now.ms_since(at)));
+        if too_soon {
+            return Ok(None);
+        }
+        cursor.misses = cursor.misses.saturating_add(1).min(self.rules.misses);
+        cursor.missed_at = Some(now);
+        self.journal.save_cursor(source, &cursor)?;
+        let session = &link.id.session_key;
+        self.observer.observe(&Fact::Missing { session, path, misses: cursor.misses });
+        Ok((cursor.misses >= self.rules.misses).then_some((source, cursor)))
+    }
+
+    /// Records that a link's transcript is gone for good; the link is gone with it.
+    pub(super) fn end_link(
+        &mut self,
+        link: &Link,
+        source: SourceRow,
+        cause: MissingCause,
+        report: &mut LinkReport,
+    ) -> Result<()> {
+        report.outcome = match cause {
+            MissingCause::Retention => Outcome::Retention,
+            MissingCause::Deleted => Outcome::Deleted,
+        };
+        let now = self.clock.now();
+        let event = self.log.record_missing(&link.id, &link.source_key(), cause, now)?;
+        killpoint::pass(KillPoint::MissingCommitted);
+        self.journal.forget_link(source.link)?;
+        report.event = event.map(|event| event.sequence).or(report.event);
+        report.marker_after = None;
+        Ok(())
     }
 
     /// Follows a link's file to where it was moved, without waiting for more sights of it missing;

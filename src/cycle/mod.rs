@@ -11,6 +11,7 @@ mod backfill;
 mod first_sight;
 mod fork;
 mod gone;
+mod node;
 mod reading;
 mod recording;
 mod report;
@@ -28,6 +29,7 @@ use crate::ids::{HashKey, Sequence};
 use crate::journal::{Journal, SourceCursor, SourceRow};
 use crate::link::{Link, LinkId};
 use crate::observe::{Fact, Observer};
+use crate::openclaw::nodes::Nodes;
 use crate::openclaw::sessions::Sessions;
 use crate::openclaw::socket::ActiveRuns;
 use crate::record::{LinkFilter, SignalLog};
@@ -98,6 +100,8 @@ pub struct Cycle<'a> {
     pub sessions: Option<&'a dyn Sessions>,
     /// Who knows in which of them turns run, where the gateway can be asked.
     pub runs: Option<&'a dyn ActiveRuns>,
+    /// Who reads the transcripts of its paired nodes.
+    pub nodes: Option<&'a dyn Nodes>,
     /// Whether somebody waits, so that the pass at hand is to end with what it has read.
     pub is_awaited: &'a dyn Fn() -> bool,
 }
@@ -119,13 +123,22 @@ impl<'a> Cycle<'a> {
             report.links.push(LinkReport::new(link));
         }
         let mut waiting: VecDeque<usize> = (0..report.links.len()).collect();
-        while let Some(index) = waiting.pop_front() {
-            let Some(link_report) = report.links.get_mut(index) else {
-                continue;
-            };
-            self.pass_by_id(link_report, &mut report.events)?;
-            if link_report.behind && self.rules.at_once {
-                waiting.push_back(index);
+        while !waiting.is_empty() {
+            let mut asked = VecDeque::new();
+            while let Some(index) = waiting.pop_front() {
+                let Some(link_report) = report.links.get_mut(index) else {
+                    continue;
+                };
+                self.pass_by_id(link_report, &mut report.events)?;
+                if link_report.outcome == Outcome::Asked {
+                    asked.push_back(index);
+                } else if link_report.behind && self.rules.at_once {
+                    waiting.push_back(index);
+                }
+            }
+            // Nodes are waited for once everything else is done.
+            if self.nodes.is_some_and(Nodes::wait) {
+                waiting = asked;
             }
         }
         Ok(report)
@@ -230,6 +243,9 @@ impl<'a> Cycle<'a> {
         // link: which source
         let source_key = link.source_key();
         report.source = source_key.clone();
+        if let Some(transcript) = link.on_node() {
+            return self.pass_node(link, &transcript, report);
+        }
         let Some(path) = link.path() else {
             report.outcome = Outcome::Refused;
             report.error = Some("the link names no file".to_owned());

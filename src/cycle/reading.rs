@@ -133,7 +133,7 @@ impl Cycle<'_> {
             // record: one event, in three commits
             self.journal.intend(source, &intent)?;
             killpoint::pass(KillPoint::IntentCommitted);
-            self.record(source, &intent, file, report)?;
+            self.record(source, &intent, Some(file), report)?;
         } else {
             if after != cursor {
                 self.journal.save_cursor(source, &after)?;
@@ -247,6 +247,7 @@ impl Cycle<'_> {
             catalog_id: link.catalog_id.clone(),
             source_key: link.source_key(),
             is_fork: report.is_fork,
+            node: None,
             generation: cursor.generation.clone(),
             from: cursor.position,
             to,

@@ -41,10 +41,10 @@ impl Cycle<'_> {
         &mut self,
         source: SourceRow,
         intent: &Intent,
-        file: &dyn Transcript,
+        file: Option<&dyn Transcript>,
         report: &mut LinkReport,
     ) -> Result<()> {
-        match self.carry_out(source, intent, Some(file))? {
+        match self.carry_out(source, intent, file)? {
             None => {
                 report.outcome = Outcome::LinkGone;
                 report.marker_after = None;

@@ -67,6 +67,8 @@ pub enum Outcome {
     Changing,
     /// OpenClaw runs a turn in its session, and a row that may be its own waits for the end.
     Held,
+    /// It is on a paired node, which was asked and has not answered yet.
+    Asked,
     /// It is missing, not for good yet.
     Missing,
     /// It is elsewhere now, and followed there.
@@ -101,6 +103,7 @@ impl Outcome {
             Self::Rewritten => "rewritten",
             Self::Changing => "changing",
             Self::Held => "held",
+            Self::Asked => "asked",
             Self::Missing => "missing",
             Self::Moved => "moved",
             Self::StoreGone => "store_gone",

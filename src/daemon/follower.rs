@@ -204,6 +204,11 @@ impl Follower {
         Ok(())
     }
 
+    /// Looks at a link whose node has answered.
+    pub(super) fn answered(&mut self, id: LinkId) -> Result<()> {
+        self.pass(Arc::new(id))
+    }
+
     /// Looks at the folders that cannot be watched.
     pub(super) fn poll(&mut self) -> Result<()> {
         self.engine.refresh()?;
@@ -302,7 +307,9 @@ impl Follower {
         if self.table.note(&report, self.engine.disk()) {
             self.watch_folders();
         }
-        if report.each().any(|report| report.outcome == Outcome::Held) {
+        // A node is not asked again before the next cycle.
+        let is_near = report.link.on_node().is_none();
+        if is_near && report.each().any(|report| report.outcome == Outcome::Held) {
             self.later.hold(Arc::clone(&id));
         }
         if report.behind && self.engine.catches_up_at_once() {

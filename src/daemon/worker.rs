@@ -7,6 +7,7 @@ use crate::disk::Patience;
 use crate::engine::{Engine, Plan};
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
+use crate::link::LinkId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -81,6 +82,7 @@ impl Worker {
         let of_thread = Arc::clone(&shared);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let patience = engine.patience();
+        let answers = engine.answers_of_nodes();
         let thread = std::thread::Builder::new().name("work".to_owned()).spawn(move || {
             let (follower, wakes) =
                 match Follower::new(engine, &setup, since, Arc::clone(&of_thread)) {
@@ -93,6 +95,7 @@ impl Worker {
             let thread = Thread {
                 follower,
                 wakes,
+                answers,
                 jobs: to_do,
                 done,
                 shared: of_thread,
@@ -173,6 +176,8 @@ impl Worker {
 struct Thread {
     follower: Follower,
     wakes: Wakes,
+    /// The links whose nodes have answered.
+    answers: mpsc::Receiver<LinkId>,
     jobs: mpsc::Receiver<Job>,
     done: mpsc::Sender<Outcome>,
     shared: Arc<Shared>,
@@ -185,6 +190,7 @@ struct Thread {
 enum Next {
     Job(Job),
     Wake(Change),
+    Answer(LinkId),
     /// Something is due.
     Due,
     Step,
@@ -203,6 +209,7 @@ impl Thread {
                 Next::End => return,
                 Next::Job(job) => self.job(job),
                 Next::Wake(change) => self.follower.wake(change).map(|()| None),
+                Next::Answer(id) => self.follower.answered(id).map(|()| None),
                 Next::Failed(error) => Err(error),
                 Next::Due => self.follower.on_time().map(|()| None),
                 Next::Step => self.follower.step().map(|done| done.map(Outcome::Cycle)),
@@ -231,6 +238,9 @@ impl Thread {
         {
             return Next::Wake(change);
         }
+        if let Ok(id) = self.answers.try_recv() {
+            return Next::Answer(id);
+        }
         if self.follower.due().is_some_and(|due| due <= Instant::now()) {
             return Next::Due;
         }
@@ -242,12 +252,13 @@ impl Thread {
         }
         self.shared.works.store(false, Ordering::Relaxed);
         let due = self.follower.due();
-        let (jobs, wakes) = (&mut self.jobs, &mut self.wakes);
+        let (jobs, wakes, answers) = (&mut self.jobs, &mut self.wakes, &mut self.answers);
         let next = self.runtime.block_on(async {
             tokio::select! {
                 biased;
                 job = jobs.recv() => job.map_or(Next::End, Next::Job),
                 change = wakes.next() => change.map_or(Next::End, Next::Wake),
+                Some(id) = answers.recv() => Next::Answer(id),
                 () = until(due) => Next::Due,
             }
         });

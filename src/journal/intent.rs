@@ -27,6 +27,9 @@ pub struct Intent {
     /// Whether that is a fork of what the link names: no marker is kept of it.
     #[serde(default)]
     pub is_fork: bool,
+    /// How the window is named where the source is a node's transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeWindow>,
     /// The life of the file's content that the offsets belong to.
     pub generation: Generation,
     /// Where the window begins.
@@ -41,6 +44,36 @@ pub struct Intent {
     pub excused: Vec<OwnTextId>,
     /// The cursor once the window is recorded; its `seen` is set then.
     pub after: SourceCursor,
+}
+
+/// How the gateway names a window of a node's transcript: by rows, and not by offsets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeWindow {
+    /// The uuid of the last row in it.
+    pub newest: String,
+    /// The rows up to that one at which the link's marker may stand, for it to move on from there;
+    /// one at any other row is further on.
+    pub passed: Vec<PassedRow>,
+    /// The link's `updated_at` when it was read: as long as it is the same, its marker is not
+    /// further on.
+    pub read_at: Timestamp,
+}
+
+/// A row of a node's transcript that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedRow {
+    /// Its name.
+    pub uuid: String,
+    /// Offset just after it.
+    pub end: u64,
+}
+
+impl NodeWindow {
+    /// Where the row of this name ends, if it was read.
+    #[must_use]
+    pub fn end_of(&self, uuid: &str) -> Option<u64> {
+        self.passed.iter().find(|row| row.uuid == uuid).map(|row| row.end)
+    }
 }
 
 /// A row that counts by our rule or by the gateway's.

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::ids::HashKey;
 use crate::sqlite;
 pub use cursor::{ContentMark, RowInPart, SourceCursor};
-pub use intent::{CountableRow, Intent, OpenIntent};
+pub use intent::{CountableRow, Intent, NodeWindow, OpenIntent, PassedRow};
 use rusqlite::Connection;
 pub use source::{LinkRow, SourceRow};
 use std::path::{Path, PathBuf};

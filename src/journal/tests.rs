@@ -40,6 +40,7 @@ fn intent(rows: &[u8], excused: Vec<OwnTextId>) -> Intent {
         catalog_id: CatalogId::new("claude"),
         source_key: SourceKey::new("0123456789abcdef"),
         is_fork: false,
+        node: None,
         generation: Generation::new("0a0a0a0a"),
         from: 0,
         to: 10,

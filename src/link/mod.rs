@@ -54,6 +54,27 @@ pub struct Fork {
     pub ref_json: String,
 }
 
+/// A transcript on a paired node of a gateway, as a link names it:
+/// `{"nodeId":"…","threadId":"…"}` (OpenClaw 2026.9.6).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OnNode {
+    /// The node.
+    pub node_id: String,
+    /// The session there.
+    pub thread_id: ThreadId,
+}
+
+/// The marker of a node's transcript (OpenClaw 2026.9.6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowMarker {
+    /// `{"uuid":"…"}`: it was read up to this row.
+    Row(String),
+    /// `{"uuid":null}`: it was empty.
+    Start,
+    /// There is none, or it is no node's.
+    Unknown,
+}
+
 /// A link to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLink {
@@ -112,6 +133,27 @@ impl Link {
         path_of(self.ref_json.as_deref()?)
     }
 
+    /// The node's transcript that the link names, if it names one.
+    #[must_use]
+    pub fn on_node(&self) -> Option<OnNode> {
+        self.host_id.as_str().strip_prefix("node:")?;
+        let value: serde_json::Value = serde_json::from_str(self.ref_json.as_deref()?).ok()?;
+        let text = |name| value.get(name)?.as_str().map(str::to_owned);
+        Some(OnNode { node_id: text("nodeId")?, thread_id: ThreadId::new(text("threadId")?) })
+    }
+
+    /// Up to which row a node's transcript was read.
+    #[must_use]
+    pub fn row_marker(&self) -> RowMarker {
+        let json = self.marker_json.as_deref().unwrap_or_default();
+        let value: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+        match value.get("uuid") {
+            Some(serde_json::Value::String(uuid)) => RowMarker::Row(uuid.clone()),
+            Some(serde_json::Value::Null) => RowMarker::Start,
+            _ => RowMarker::Unknown,
+        }
+    }
+
     /// The offset that the marker names; `{"size":N}` is its older form (OpenClaw 2026.9.6).
     #[must_use]
     pub fn marker(&self) -> Option<u64> {
@@ -137,6 +179,12 @@ fn path_of(ref_json: &str) -> Option<PathBuf> {
 #[must_use]
 pub fn marker_json(offset: u64) -> String {
     format!("{{\"offset\":{offset}}}")
+}
+
+/// The marker of a node's transcript as it is stored.
+#[must_use]
+pub fn marker_row_json(uuid: &str) -> String {
+    serde_json::json!({ "uuid": uuid }).to_string()
 }
 
 /// The ref of a file as it is stored; `None` for a path that is no UTF-8, which JSON cannot hold.

@@ -7,6 +7,7 @@
 
 pub mod catalog;
 pub mod folder;
+pub mod nodes;
 pub mod sessions;
 pub mod socket;
 

@@ -9,7 +9,8 @@ use super::SignalLog;
 use super::links::link;
 use crate::error::Result;
 use crate::ids::{SourceKey, Timestamp};
-use crate::link::{Link, LinkId, marker_json};
+use crate::journal::NodeWindow;
+use crate::link::{Link, LinkId, RowMarker, marker_json, marker_row_json};
 use rusqlite::{Connection, named_params};
 
 /// What the caller knows about a marker that stands further on than the window ends: the gateway
@@ -54,11 +55,34 @@ impl SignalLog {
             match next_marker(&link, to, ahead) {
                 Marker::Ahead(offset) => Ok(MarkerOutcome::MarkerAhead(offset)),
                 Marker::Set if link.marker() != Some(to) => {
-                    write_marker(connection, id, Some(to), now)?;
+                    write_marker(connection, id, Some(&marker_json(to)), now)?;
                     Ok(MarkerOutcome::Moved)
                 }
                 Marker::Set | Marker::Keep => Ok(MarkerOutcome::Stands),
             }
+        })
+    }
+
+    /// Moves the marker of a node's transcript over a window without countable rows.
+    pub fn move_node_marker(
+        &mut self,
+        id: &LinkId,
+        source: &SourceKey,
+        window: &NodeWindow,
+        now: Timestamp,
+    ) -> Result<MarkerOutcome> {
+        self.write("cannot move a marker", |connection| {
+            let Some(link) = link_to(connection, id, source)? else {
+                return Ok(MarkerOutcome::LinkGone);
+            };
+            if link.row_marker() == RowMarker::Row(window.newest.clone()) {
+                return Ok(MarkerOutcome::Stands);
+            }
+            let Some(marker) = next_node_marker(&link, window) else {
+                return Ok(MarkerOutcome::Stands);
+            };
+            write_marker(connection, id, Some(&marker), now)?;
+            Ok(MarkerOutcome::Moved)
         })
     }
 }
@@ -92,11 +116,20 @@ pub(super) fn next_marker(link: &Link, to: u64, ahead: Ahead) -> Marker {
     }
 }
 
+/// The marker that a node's link gets; `None` where it stays, since the gateway read on meanwhile.
+pub(super) fn next_node_marker(link: &Link, window: &NodeWindow) -> Option<String> {
+    let is_passed = || match link.row_marker() {
+        RowMarker::Row(stored) => window.end_of(&stored).is_some(),
+        RowMarker::Start | RowMarker::Unknown => true,
+    };
+    (link.updated_at == window.read_at || is_passed()).then(|| marker_row_json(&window.newest))
+}
+
 /// Notes that a link was scanned; `None` leaves its marker where it is.
 pub(super) fn write_marker(
     connection: &Connection,
     id: &LinkId,
-    marker: Option<u64>,
+    marker: Option<&str>,
     now: Timestamp,
 ) -> rusqlite::Result<()> {
     connection
@@ -107,7 +140,7 @@ pub(super) fn write_marker(
              WHERE session_key = :session_key AND agent_id = :agent_id",
         )?
         .execute(named_params! {
-            ":marker": marker.map(marker_json),
+            ":marker": marker,
             ":now": now.0,
             ":session_key": id.session_key.as_str(),
             ":agent_id": id.agent_id.as_str(),

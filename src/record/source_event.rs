@@ -35,8 +35,8 @@ pub struct Extent {
 impl SourceEvent {
     /// Reads an event: `id` is its dedupe key after the source key, `payload` its payload.
     ///
-    /// Ours are known by a payload with an integer `from`, not beyond the event's offset, and a
-    /// `generation` of 8 lower-case hex digits. Everything else is treated as the gateway's.
+    /// Ours are known by a payload with an integer `from`, not beyond its `to` or else the event's
+    /// offset, and a `generation` of 8 lower-case hex digits. Everything else is treated as the gateway's.
     #[must_use]
     pub fn read(
         sequence: Sequence,
@@ -52,7 +52,8 @@ impl SourceEvent {
         let ours = (|| {
             let from = field("from")?.as_u64()?;
             let generation = field("generation")?.as_str()?;
-            let to = offset.filter(|to| from <= *to)?;
+            let to = field("to").map_or(offset, serde_json::Value::as_u64);
+            let to = to.filter(|to| from <= *to)?;
             let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
             (generation.len() == 8 && generation.bytes().all(hex)).then(|| Extent {
                 from,

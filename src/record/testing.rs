@@ -75,6 +75,7 @@ pub(super) fn intent(from: u64, to: u64, rows: Vec<CountableRow>) -> Intent {
         catalog_id: CatalogId::new("claude"),
         source_key: source(),
         is_fork: false,
+        node: None,
         generation: generation.clone(),
         from,
         to,
@@ -82,6 +83,39 @@ pub(super) fn intent(from: u64, to: u64, rows: Vec<CountableRow>) -> Intent {
         rows,
         excused: Vec::new(),
         after: SourceCursor { position: to, ..SourceCursor::unseen(generation, Timestamp(0)) },
+    }
+}
+
+impl SignalLog {
+    /// Sets a marker as the gateway does.
+    pub(crate) fn set_marker(&self, id: &LinkId, json: &str, now: Timestamp) {
+        let LinkId { session_key, agent_id } = id;
+        self.execute(&format!(
+            "UPDATE session_upstream_links SET last_marker_json = '{json}',
+                 updated_at = {now} WHERE session_key = '{session_key}' AND agent_id = '{agent_id}'",
+            now = now.0,
+        ));
+    }
+
+    /// Records turns as the gateway's monitor does; `window` is what names them in the dedupe key.
+    pub(crate) fn record_as_gateway(
+        &self,
+        id: &LinkId,
+        window: &str,
+        occurred_at: Timestamp,
+        turns: usize,
+    ) {
+        let LinkId { session_key, agent_id } = id;
+        let payload =
+            if turns > 1 { format!("'{{\"turns\":{turns}}}'") } else { "NULL".to_owned() };
+        self.execute(&format!(
+            "INSERT INTO session_state_events
+                 (session_key, agent_id, kind, actor_type, occurred_at, summary, dedupe_key,
+                  payload_json)
+             VALUES ('{session_key}', '{agent_id}', 'human_direct_message', 'human', {at},
+                     'human message via claude', 'upstream:{session_key}:{window}', {payload})",
+            at = occurred_at.0,
+        ));
     }
 }
 

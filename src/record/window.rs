@@ -7,9 +7,10 @@
 //! Deliberately elsewhere: which rows are covered (`plan`), how an event gets in (`append`), where
 //! the marker goes (`marker`).
 //!
-//! The dedupe id of an event is the gateway's, the offset at which the window ends, so that the two
-//! cannot both record one window. Where that id is taken by another window (a rewritten file ends
-//! at the same offset again) it is `<to>.<generation>.<from>`. A session key that is linked under
+//! The dedupe id of an event is the gateway's, the offset at which the window ends (of a node's
+//! transcript, the uuid of its last row), so that the two cannot both record one window. Where that
+//! id is taken by another window (a rewritten file ends at the same offset again) it goes on with
+//! `.<generation>.<from>`. A session key that is linked under
 //! two agents gets one event for each, and dedupe keys are unique: there, and where the other
 //! agent's event has the key, it ends in `:agent:<id>`. That costs nothing: OpenClaw 2026.9.6 does
 //! not scan a key with two links, so that there is no key of its own to collide with.
@@ -18,7 +19,7 @@ use super::SignalLog;
 use super::append::{Appended, NewEvent, append};
 use super::event::{Actor, Kind};
 use super::links::{has_other_agent, link};
-use super::marker::{Ahead, Marker, link_to, next_marker, write_marker};
+use super::marker::{Ahead, Marker, link_to, next_marker, next_node_marker, write_marker};
 use super::plan::plan;
 use super::shape::Tables;
 use super::source_event::SourceEvent;
@@ -27,9 +28,10 @@ use crate::error::Result;
 use crate::ids::{Sequence, Timestamp};
 use crate::journal::{CountableRow, Intent};
 use crate::killpoint::{self, KillPoint};
-use crate::link::LinkId;
+use crate::link::{LinkId, marker_json};
 use crate::notice::PendingNotice;
 use rusqlite::{Connection, OptionalExtension as _, named_params};
+use serde_json::Value;
 
 /// What came of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,15 +96,16 @@ impl SignalLog {
             let Some(link) = link_to(connection, &id, &intent.source_key)? else {
                 return Ok(WindowOutcome::LinkGone);
             };
-            let marker = match next_marker(&link, intent.to, ahead) {
-                Marker::Ahead(offset) => return Ok(WindowOutcome::MarkerAhead(offset)),
-                Marker::Set => Some(intent.to),
-                Marker::Keep => None,
+            let marker = match (&intent.node, next_marker(&link, intent.to, ahead)) {
+                (Some(window), _) => next_node_marker(&link, window),
+                (None, Marker::Ahead(offset)) => return Ok(WindowOutcome::MarkerAhead(offset)),
+                (None, Marker::Set) => Some(marker_json(intent.to)),
+                (None, Marker::Keep) => None,
             };
             let Some(record) = record(connection, intent, linked, now)? else {
                 return Ok(WindowOutcome::LinkedNeeded);
             };
-            write_marker(connection, &id, marker, now)?;
+            write_marker(connection, &id, marker.as_deref(), now)?;
             killpoint::pass(KillPoint::EventWritten);
             Ok(WindowOutcome::Recorded(record))
         })
@@ -179,12 +182,13 @@ fn events_of(connection: &Connection, intent: &Intent) -> rusqlite::Result<Vec<S
                 ":agent_id": intent.agent_id.as_str(),
             },
             |row| {
-                Ok(SourceEvent::read(
-                    Sequence(row.get(0)?),
-                    Timestamp(row.get(1)?),
-                    &row.get::<_, String>(2)?,
-                    row.get::<_, Option<String>>(3)?.as_deref(),
-                ))
+                let (id, payload): (String, Option<String>) = (row.get(2)?, row.get(3)?);
+                let (sequence, at) = (Sequence(row.get(0)?), Timestamp(row.get(1)?));
+                let mut event = SourceEvent::read(sequence, at, &id, payload.as_deref());
+                if let Some(window) = &intent.node {
+                    event.offset = window.end_of(&id);
+                }
+                Ok(event)
             },
         )?
         .collect()
@@ -208,11 +212,16 @@ fn append_turns(
     now: Timestamp,
 ) -> rusqlite::Result<Appended> {
     let Intent { from, to, generation, .. } = intent;
-    let payload = if turns == 1 {
-        serde_json::json!({ "from": from, "generation": generation })
-    } else {
-        serde_json::json!({ "turns": turns, "from": from, "generation": generation })
-    };
+    let mut payload = serde_json::Map::new();
+    if turns > 1 {
+        payload.insert("turns".to_owned(), turns.into());
+    }
+    payload.insert("from".to_owned(), (*from).into());
+    if intent.node.is_some() {
+        // The dedupe id does not tell.
+        payload.insert("to".to_owned(), (*to).into());
+    }
+    payload.insert("generation".to_owned(), generation.as_str().into());
     let mut event = NewEvent {
         dedupe_key: None,
         session_key: intent.session_key.clone(),
@@ -224,10 +233,11 @@ fn append_turns(
         run_id: None,
         occurred_at,
         summary: format!("human message via {}", intent.catalog_id),
-        payload_json: Some(payload.to_string()),
+        payload_json: Some(Value::Object(payload).to_string()),
         watchers: Vec::new(),
     };
-    let plain = format!("{}{to}", prefix(intent));
+    let id = intent.node.as_ref().map_or_else(|| to.to_string(), |window| window.newest.clone());
+    let plain = format!("{}{id}", prefix(intent));
     let full = format!("{plain}.{generation}.{from}");
     let agent = format!(":agent:{}", intent.agent_id);
     // Of a fork there are no events of the gateway's with which they could collide; where it is a

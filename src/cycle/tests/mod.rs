@@ -4,6 +4,7 @@ mod beside;
 mod forks;
 mod laws;
 mod long;
+mod nodes;
 
 use super::{Cycle, CycleReport, LinkReport, Outcome, ReadingAgain, Rules};
 use crate::classify::text::normalise;
@@ -17,6 +18,7 @@ use crate::journal::Journal;
 use crate::killpoint::{KillPoint, armed};
 use crate::link::{Link, adopt};
 use crate::observe::{Fact, Observer};
+use crate::openclaw::nodes::Nodes;
 use crate::openclaw::sessions::Sessions;
 use crate::openclaw::sessions::testing::MadeUp;
 use crate::openclaw::socket::ActiveRuns;
@@ -61,6 +63,7 @@ struct World {
     rules: Rules,
     sessions: Option<MadeUp>,
     runs: Option<Said>,
+    nodes: Option<nodes::MadeUp>,
     rows: u32,
 }
 
@@ -89,6 +92,7 @@ impl World {
             rules,
             sessions: None,
             runs: None,
+            nodes: None,
             rows: 0,
         }
     }
@@ -188,6 +192,7 @@ impl World {
             rules: &self.rules,
             sessions: self.sessions.as_ref().map(|sessions| sessions as &dyn Sessions),
             runs: self.runs.as_ref().map(|runs| runs as &dyn ActiveRuns),
+            nodes: self.nodes.as_ref().map(|nodes| nodes as &dyn Nodes),
             is_awaited: &|| false,
         }
     }

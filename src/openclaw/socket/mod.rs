@@ -12,7 +12,7 @@ mod connection;
 mod frame;
 mod runs;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

@@ -10,13 +10,15 @@ use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
 
 /// What a gateway does about a request.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// It does it.
     Done(Value),
     /// It refuses with this code.
     Refused(&'static str),
     /// It sends something else first, and then does it.
     After(Message, Value),
+    /// It refuses with this error.
+    Error(Value),
     /// It says nothing.
     Silence,
     /// It hangs up.
@@ -24,25 +26,25 @@ pub(super) enum Reply {
 }
 
 /// How it lets us in.
-pub(super) fn hello() -> Reply {
+pub(crate) fn hello() -> Reply {
     Reply::Done(json!({"server": {"version": "2026.9.6"}}))
 }
 
 /// Whether this asks to be let in.
-pub(super) fn is_connect(request: &Value) -> bool {
+pub(crate) fn is_connect(request: &Value) -> bool {
     request["method"] == "connect"
 }
 
 /// One that listens; it serves one connection after the other.
-pub(super) struct FakeGateway {
-    pub(super) port: u16,
+pub(crate) struct FakeGateway {
+    pub(crate) port: u16,
     /// The requests that came, each as it was sent.
-    pub(super) requests: Receiver<Value>,
+    pub(crate) requests: Receiver<Value>,
 }
 
 impl FakeGateway {
     /// Starts one; `answer` is asked for each request, the connect request too.
-    pub(super) fn start(answer: impl FnMut(&Value) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn start(answer: impl FnMut(&Value) -> Reply + Send + 'static) -> Self {
         let (to_test, requests) = channel();
         let (to_us, port) = channel();
         std::thread::spawn(move || {
@@ -58,12 +60,12 @@ impl FakeGateway {
     }
 
     /// Starts one that lets us in.
-    pub(super) fn greeting(mut answer: impl FnMut(&Value) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn greeting(mut answer: impl FnMut(&Value) -> Reply + Send + 'static) -> Self {
         Self::start(move |request| if is_connect(request) { hello() } else { answer(request) })
     }
 
     /// How it is reached.
-    pub(super) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> Access {
         Access {
             url: Some(GatewayUrl::local(self.port)),
             token_file: None,
@@ -96,6 +98,9 @@ async fn serve(
                     "type": "res", "id": request["id"], "ok": false,
                     "error": {"code": code, "message": "not now"},
                 }),
+                Reply::Error(error) => {
+                    json!({"type": "res", "id": request["id"], "ok": false, "error": error})
+                }
                 Reply::After(message, payload) => {
                     drop(socket.send(message).await);
                     done(payload)
