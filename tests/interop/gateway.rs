@@ -12,7 +12,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
-const TOKEN: &str = "interop";
+/// What lets somebody in.
+pub(crate) const TOKEN: &str = "interop";
 
 /// How often what a gateway does by itself is looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -55,18 +56,17 @@ impl<'p> Place<'p> {
         self.home.path()
     }
 
-    fn in_home(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        command
-            .env_clear()
-            .env("HOME", self.home())
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("TMPDIR", self.home().join("tmp"))
-            .env("CLAUDE_CONFIG_DIR", self.home().join(".claude"))
-            .env("XDG_RUNTIME_DIR", self.home().join("tmp"))
-            .current_dir(self.home())
-            .stdin(Stdio::null());
-        command
+    fn in_home(&self, name: &Path) -> Command {
+        program(name, self.home())
+    }
+
+    pub(crate) fn packages(&self) -> &Packages {
+        self.packages
+    }
+
+    /// Where the gateway listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Starts the gateway and waits until it is ready.
@@ -154,6 +154,15 @@ impl<'p> Place<'p> {
         )
     }
 
+    /// Our daemon with a cycle this often.
+    pub(crate) fn daemon_every(&self, cycle: Duration) -> Daemon {
+        let config = self.home().join("upstreamd.toml");
+        fs_err::write(&config, format!("cycle = \"{cycle:?}\"\n")).unwrap();
+        let mut command = self.upstreamd(&["run", "--config"]);
+        command.arg(config).stdout(Stdio::null()).stderr(Stdio::null());
+        Daemon(command.spawn().unwrap())
+    }
+
     pub(crate) fn database(&self) -> PathBuf {
         self.home().join(".openclaw/state/openclaw.sqlite")
     }
@@ -165,8 +174,13 @@ impl<'p> Place<'p> {
 
     /// A new session with a row in it.
     pub(crate) fn session(&self) -> Session {
+        self.session_in(self.home())
+    }
+
+    /// A new session in another home.
+    pub(crate) fn session_in(&self, home: &Path) -> Session {
         let thread = format!("3f6b0a52-7c1d-4e8e-9a51-{:012}", self.number());
-        let file = self.home().join(format!(".claude/projects/-home-me-proj/{thread}.jsonl"));
+        let file = home.join(format!(".claude/projects/-home-me-proj/{thread}.jsonl"));
         let session = Session { thread, file };
         session.append(&[&self.typed(&session)]);
         session
@@ -193,6 +207,21 @@ impl<'p> Place<'p> {
             r#""type":"user","entrypoint":"cli","origin":{"kind":"human"},"promptSource":"typed","turnOrigin":"human","message":{"role":"user","content":"mend the tests"}"#,
         )
     }
+}
+
+/// A program in a home, which knows of nothing else.
+pub(crate) fn program(name: &Path, home: &Path) -> Command {
+    let mut command = Command::new(name);
+    command
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("TMPDIR", home.join("tmp"))
+        .env("CLAUDE_CONFIG_DIR", home.join(".claude"))
+        .env("XDG_RUNTIME_DIR", home.join("tmp"))
+        .current_dir(home)
+        .stdin(Stdio::null());
+    command
 }
 
 impl Session {

@@ -7,10 +7,11 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-const WATCHER: &str = "agent:main:main";
+/// A session that watches others.
+pub(crate) const WATCHER: &str = "agent:main:main";
 
 /// An event as it stands in the log, without what names its session and window.
-fn events(place: &Place<'_>, key: &str) -> Vec<Value> {
+pub(crate) fn events(place: &Place<'_>, key: &str) -> Vec<Value> {
     let log = place.read();
     let mut rows = log
         .prepare(
@@ -37,7 +38,8 @@ fn events(place: &Place<'_>, key: &str) -> Vec<Value> {
     .collect()
 }
 
-fn turns(events: &[Value]) -> u64 {
+/// How many turns they count.
+pub(crate) fn turns(events: &[Value]) -> u64 {
     events.iter().map(|event| event["payload"]["turns"].as_u64().unwrap_or(1)).sum()
 }
 

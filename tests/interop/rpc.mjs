@@ -17,7 +17,7 @@ socket.onmessage = ({ data }) => {
       maxProtocol: 4,
       client: { id: "gateway-client", version: "0.0.0", platform: "linux", mode: "backend" },
       role: "operator",
-      scopes: ["operator.read", "operator.write"],
+      scopes: ["operator.read", "operator.write", "operator.pairing", "operator.admin"],
       caps: [],
       auth: { token },
     });
