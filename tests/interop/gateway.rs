@@ -52,7 +52,7 @@ impl<'p> Place<'p> {
         place
     }
 
-    fn home(&self) -> &Path {
+    pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 

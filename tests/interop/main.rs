@@ -13,6 +13,7 @@
 )]
 
 mod compat;
+mod cost;
 mod gateway;
 mod monitors;
 mod node;
@@ -27,12 +28,13 @@ use std::time::Instant;
 /// A test; what it gives is printed beside its name.
 type Test = (&'static str, fn(&Packages) -> String);
 
-const TESTS: [Test; 6] = [
+const TESTS: [Test; 7] = [
     ("the_gateway_judges_generated_rows_as_the_compat_rule_does", compat::generated_rows),
     ("our_events_are_what_the_gateways_monitor_writes", monitors::same_events),
     ("beside_the_gateways_monitor_each_turn_is_counted_once", monitors::side_by_side),
     ("turns_are_recorded_while_the_gateway_is_away", monitors::gateway_away),
     ("a_node_is_read_back_to_what_is_known_and_holds_up_nobody", node::paired_node),
+    ("recording_costs_the_gateway_little", cost::of_recording),
     ("a_schema_that_is_not_known_is_never_written_to", monitors::unknown_schema),
 ];
 
