@@ -9,13 +9,14 @@ use crate::disk::{Disk, OpenError};
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, Sequence, SessionKey, ThreadId, Timestamp};
 use crate::journal::{Journal, SourceCursor};
-use crate::link::Link;
 use crate::link::adopt::{DEFAULT_AGENT, session_key};
+use crate::link::{Fork, Link};
+use crate::probe::successor::Beginnings;
 use crate::record::{LinkFilter, SignalLog, Store};
 use clap::Args;
-use serde_json::json;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 #[command(
@@ -51,68 +52,110 @@ pub(super) fn run(args: &LinksArgs, context: Context) -> Result<()> {
     if args.backfill { backfill::run(args.apply, context) } else { list(context) }
 }
 
+/// A link as it is shown.
+struct Shown {
+    link: Link,
+    standing: Standing,
+    version: Sequence,
+    last_human: Option<Timestamp>,
+    forks: Vec<Fork>,
+    /// The sessions that go on from it and that nobody follows.
+    successors: Vec<ThreadId>,
+}
+
 fn list(mut context: Context) -> Result<()> {
     let Some(log) = context.read_log()? else {
         return nothing(&mut context);
     };
-    let links = log.links(LinkFilter::All)?;
-    if links.is_empty() {
+    let shown = gather(&context, &log)?;
+    if shown.is_empty() {
         return nothing(&mut context);
     }
+    if context.out.json {
+        let links: Vec<_> = shown.iter().map(as_json).collect();
+        return context.out.json_line(&json!({ "links": links }));
+    }
+    print(&mut context, &shown)
+}
+
+/// The links, by session: keys are hashes, and their order would look like none.
+fn gather(context: &Context, log: &SignalLog) -> Result<Vec<Shown>> {
     let journal = Journal::open_read_only(&context.state.journal())?;
     let disk = context.disk();
     let misses = context.loaded.settings.misses;
     let parked = journal.as_ref().map(Journal::parked).transpose()?.unwrap_or_default();
     let typed_at = log.last_human_at()?;
-    let mut rows = Vec::new();
-    for link in links {
-        let cursor = match &journal {
-            Some(journal) => {
-                journal.source(&link.id, &link.source_key())?.map(|(_, cursor)| cursor)
-            }
-            None => None,
-        };
-        let standing = match parked_since(&parked, &link) {
+    let mut shown = Vec::new();
+    for link in log.links(LinkFilter::All)? {
+        let (mut cursor, mut forks) = (None, Vec::new());
+        if let Some(journal) = &journal {
+            cursor = journal.source(&link.id, &link.source_key())?.map(|(_, cursor)| cursor);
+            forks = journal.forks(&link.id)?;
+        }
+        let standing = match link.path().and_then(|path| parked_since(&parked, &path)) {
             Some(since) => Standing::parked(since),
             None => standing(&disk, &link, cursor.as_ref(), misses),
         };
-        let version = log.state_version(&link.id.session_key, &link.id.agent_id)?;
-        let last_human = typed_at.get(&link.id).copied();
-        let forks = journal.as_ref().map(|journal| journal.forks(&link.id)).transpose()?;
-        rows.push((link, standing, version, last_human, forks.unwrap_or_default()));
+        shown.push(Shown {
+            standing,
+            version: log.state_version(&link.id.session_key, &link.id.agent_id)?,
+            last_human: typed_at.get(&link.id).copied(),
+            forks,
+            successors: Vec::new(),
+            link,
+        });
     }
-    // By session: keys are hashes, and their order would look like none.
-    rows.sort_by(|(a, ..), (b, ..)| a.thread_id.cmp(&b.thread_id));
-    if context.out.json {
-        let links: Vec<_> = rows
-            .iter()
-            .map(|(link, standing, version, last_human, forks)| {
-                let mut sources = vec![json!({
-                    "source": link.source_key(),
-                    "path": link.path(),
-                    "marker": link.marker(),
-                })];
-                sources.extend(forks.iter().map(|fork| {
-                    let source = link.to_fork(fork.clone()).source_key();
-                    json!({"source": source, "path": fork.path(), "threadId": fork.thread_id})
-                }));
-                json!({
-                    "sessionKey": link.id.session_key,
-                    "agentId": link.id.agent_id,
-                    "catalogId": link.catalog_id,
-                    "hostId": link.host_id,
-                    "threadId": link.thread_id,
-                    "sources": sources,
-                    "state": standing.state,
-                    "behindBytes": standing.behind,
-                    "stateVersion": version,
-                    "lastHumanAt": last_human,
-                    "error": standing.error,
-                })
-            })
-            .collect();
-        return context.out.json_line(&json!({ "links": links }));
+    find_successors(&mut shown, &disk, |path| parked_since(&parked, path).is_some());
+    shown.sort_by(|a, b| a.link.thread_id.cmp(&b.link.thread_id));
+    Ok(shown)
+}
+
+/// Looks for files beside the links' that go on from them and are not followed.
+fn find_successors(shown: &mut [Shown], disk: &dyn Disk, is_parked: impl Fn(&Path) -> bool) {
+    let files: Vec<PathBuf> = shown.iter().filter_map(|one| one.link.path()).collect();
+    let folders: HashSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    let beginnings = Beginnings::read(disk, |file| {
+        file.parent().is_some_and(|folder| folders.contains(folder)) && !is_parked(file)
+    });
+    let forks = shown.iter().flat_map(|one| one.forks.iter().filter_map(Fork::path));
+    let followed: HashSet<PathBuf> = files.iter().cloned().chain(forks).collect();
+    for one in shown {
+        let later = one.link.path().map(|path| beginnings.successors(&path)).unwrap_or_default();
+        let unknown = later.into_iter().filter(|session| !followed.contains(&session.path));
+        one.successors = unknown.map(|session| session.thread_id.clone()).collect();
     }
+}
+
+/// A link for programs.
+fn as_json(shown: &Shown) -> Value {
+    let link = &shown.link;
+    let mut sources = vec![json!({
+        "source": link.source_key(),
+        "path": link.path(),
+        "marker": link.marker(),
+    })];
+    sources.extend(shown.forks.iter().map(|fork| {
+        let source = link.to_fork(fork.clone()).source_key();
+        json!({"source": source, "path": fork.path(), "threadId": fork.thread_id})
+    }));
+    json!({
+        "sessionKey": link.id.session_key,
+        "agentId": link.id.agent_id,
+        "catalogId": link.catalog_id,
+        "hostId": link.host_id,
+        "threadId": link.thread_id,
+        "sources": sources,
+        "state": shown.standing.state,
+        "behindBytes": shown.standing.behind,
+        "stateVersion": shown.version,
+        "lastHumanAt": shown.last_human,
+        "successors": shown.successors,
+        "error": shown.standing.error,
+    })
+}
+
+/// The links for people.
+fn print(context: &mut Context, shown: &[Shown]) -> Result<()> {
     let now = SystemClock.now();
     let mut table = Table::new(&[
         ("SESSION", Align::Left),
@@ -123,22 +166,42 @@ fn list(mut context: Context) -> Result<()> {
         ("LAST PERSON", Align::Left),
         ("FILE", Align::Left),
     ]);
-    for (link, standing, version, last_human, _) in &rows {
+    let shown_path = |path: Option<PathBuf>| path.map(|path| sanitise(&path.to_string_lossy()));
+    let none = || "-".to_owned();
+    for Shown { link, standing, version, last_human, forks, .. } in shown {
+        let place = link.on_node().map(|_| sanitise(link.host_id.as_str()));
         table.row(vec![
             sanitise(link.thread_id.as_str()),
             sanitise(link.id.agent_id.as_str()),
             standing.state.to_owned(),
-            standing.behind.map_or("-".to_owned(), |bytes| bytes.to_string()),
+            standing.behind.map_or_else(none, |bytes| bytes.to_string()),
             version.to_string(),
-            last_human.map_or("-".to_owned(), |at: Timestamp| ago(at, now)),
-            link.path().map_or("-".to_owned(), |path| sanitise(&path.to_string_lossy())),
+            last_human.map_or_else(none, |at| ago(at, now)),
+            shown_path(link.path()).or(place).unwrap_or_else(none),
         ]);
+        for fork in forks {
+            table.row(vec![
+                format!("  {}", sanitise(fork.thread_id.as_str())),
+                none(),
+                "fork".to_owned(),
+                none(),
+                none(),
+                none(),
+                shown_path(fork.path()).unwrap_or_else(none),
+            ]);
+        }
     }
     context.out.text(&table.render())?;
-    for (link, standing, ..) in &rows {
+    for Shown { link, standing, successors, .. } in shown {
+        let thread = sanitise(link.thread_id.as_str());
         if let Some(error) = &standing.error {
-            let thread = sanitise(link.thread_id.as_str());
             context.out.line(&format!("{thread}: {}", sanitise(error)))?;
+        }
+        for other in successors {
+            let other = sanitise(other.as_str());
+            context.out.line(&format!(
+                "{thread}: goes on in {other}, which is not followed; `upstreamd adopt {other}` does"
+            ))?;
         }
     }
     Ok(())
@@ -169,9 +232,8 @@ impl Standing {
     }
 }
 
-/// Since when the daemon leaves a link's file alone.
-fn parked_since(parked: &BTreeMap<PathBuf, Timestamp>, link: &Link) -> Option<Timestamp> {
-    let path = link.path()?;
+/// Since when the daemon leaves a file alone.
+fn parked_since(parked: &BTreeMap<PathBuf, Timestamp>, path: &Path) -> Option<Timestamp> {
     parked.iter().find(|(parked, _)| path.starts_with(parked)).map(|(_, since)| *since)
 }
 

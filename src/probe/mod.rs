@@ -6,6 +6,7 @@
 //! cannot be read. Deliberately elsewhere: reading rows (`scan`), keeping the cursor (`journal`).
 
 pub mod missing;
+pub mod successor;
 #[cfg(test)]
 mod tests;
 

@@ -115,3 +115,23 @@ fn forgetting_where_there_is_no_log_makes_none() {
     assert_eq!(world.fail(&["forget", "nobody"]).0, 1);
     assert!(!world.state().exists());
 }
+
+#[test]
+fn a_session_that_goes_on_in_another_file_is_named_until_that_is_followed() {
+    let world = World::new();
+    let row = world.typed();
+    world.append(1, &row);
+    world.adopt(1);
+    let successors = |world: &World| world.json(&["links"])["links"][0]["successors"].clone();
+    assert_eq!(successors(&world), json!([]));
+    // As an old version resumes, or a person forks.
+    world.append(2, &(row + &world.typed()));
+    world.append(3, &world.typed());
+    assert_eq!(successors(&world), json!([World::thread(2)]));
+    let said = world.run(&["links"]);
+    let hint =
+        format!("goes on in {0}, which is not followed; `upstreamd adopt {0}`", World::thread(2));
+    assert!(said.contains(&hint), "{said}");
+    world.adopt(2);
+    assert_eq!(successors(&world), json!([]));
+}
